@@ -65,35 +65,35 @@ with app.setup:
         Values that a slider does not have are text.
         """
         try:
-            value = float(text)
+            value_shown = float(text)
         except ValueError:
-            value = math.nan
+            value_shown = math.nan
         if name == INFINITE:
-            return mo.ui.checkbox(value == math.inf, label=LABELS[name])
+            return mo.ui.checkbox(value_shown == math.inf, label=LABELS[name])
         if name in MENUS:
-            choices = dict.fromkeys([*MENUS[name], text])
-            return mo.ui.dropdown(list(choices), value=text, label=LABELS[name])
-        if name in LOGARITHMIC and value > 0:
+            menu_choices = dict.fromkeys([*MENUS[name], text])
+            return mo.ui.dropdown(list(menu_choices), value=text, label=LABELS[name])
+        if name in LOGARITHMIC and value_shown > 0:
             low, high = LOGARITHMIC[name]
-            value = value if math.isfinite(value) else float(DEFAULTS[name])
-            grid = {float(f"{10 ** (k / 10):.2g}") for k in range(10 * low, 10 * high + 1)}
-            steps = sorted(grid | {value})
-            return mo.ui.slider(steps=steps, value=value, show_value=True, label=LABELS[name])
-        if name in SLIDERS and math.isfinite(value):
-            start, stop, step = SLIDERS[name]
-            ends = {"start": min(start, value), "stop": max(stop, value), "step": step}
-            return mo.ui.slider(**ends, value=value, include_input=True, label=LABELS[name])
+            value_shown = value_shown if math.isfinite(value_shown) else float(DEFAULTS[name])
+            slider_grid = {float(f"{10 ** (k / 10):.2g}") for k in range(10 * low, 10 * high + 1)}
+            steps = sorted(slider_grid | {value_shown})
+            return mo.ui.slider(steps=steps, value=value_shown, show_value=True, label=LABELS[name])
+        if name in SLIDERS and math.isfinite(value_shown):
+            lowest, stop, step = SLIDERS[name]
+            ends = {"start": min(lowest, value_shown), "stop": max(stop, value_shown), "step": step}
+            return mo.ui.slider(**ends, value=value_shown, include_input=True, label=LABELS[name])
         return mo.ui.text(text, label=LABELS[name])
 
     def headline(solution):
         """Errors of a solution, in words."""
         if not solution.converged:
             return f"test error at α = {solution.alpha:g}: {solution.status.value}"
-        squared = f"test error at α = {solution.alpha:g}: {solution.test_error:.7f}"
+        squared_error = f"test error at α = {solution.alpha:g}: {solution.test_error:.7f}"
         if not solution.model.labels.binary:
-            return squared
-        share = f"{solution.classification_error:.7f}"
-        return f"classification error at α = {solution.alpha:g}: {share} ({squared})"
+            return squared_error
+        class_error = f"{solution.classification_error:.7f}"
+        return f"classification error at α = {solution.alpha:g}: {class_error} ({squared_error})"
 
     def embedded(figure):
         """Data URL of a figure."""

@@ -47,16 +47,16 @@ def in_turn(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 def point(state: State) -> Solution:
     """Theory at the point of a state."""
     request = request_of(state)
-    at, lam = number_of(state, "at"), number_of(state, "lam")
-    solution = _point(request.single_model(), at, lam, request.loss)
-    if not solution.converged:  # it may in more time
-        _point.cache_clear()
-    return solution
+    point_alpha, point_lam = number_of(state, "at"), number_of(state, "lam")
+    point_solution = _cached_point(request.single_model(), point_alpha, point_lam, request.loss)
+    if not point_solution.converged:  # it may in more time
+        _cached_point.cache_clear()
+    return point_solution
 
 
 @lru_cache(maxsize=64)
-def _point(model: SpikedRandomFeatures, at: float, lam: float, loss: Loss) -> Solution:
-    return solve(model, alpha=at, lam=lam, loss=loss, time_limit=WAIT)
+def _cached_point(model: SpikedRandomFeatures, alpha: float, lam: float, loss: Loss) -> Solution:
+    return solve(model, alpha=alpha, lam=lam, loss=loss, time_limit=WAIT)
 
 
 @lru_cache(maxsize=64)
@@ -65,7 +65,7 @@ def curve(
 ) -> xr.Dataset:
     """Errors over as much of a ``grid`` of alpha as there is time for."""
     at: dict[str, Any] = {"lam": lam, "loss": loss, "time_limit": WAIT}
-    return _in_time(np.array(grid), lambda alpha: learning_curve(model, alpha=alpha, **at))
+    return _grid_in_time(np.array(grid), lambda alpha: learning_curve(model, alpha=alpha, **at))
 
 
 @lru_cache(maxsize=16)
@@ -74,19 +74,19 @@ def over_rates(
     loss: Loss,
 ) -> xr.Dataset:  # fmt: skip
     """Errors over a ``grid`` of alpha at as many of the learning rates as there is time for."""
-    at: dict[str, Any] = {"alpha": np.array(grid), "lam": lam, "loss": loss, "time_limit": WAIT}
+    fit: dict[str, Any] = {"alpha": np.array(grid), "lam": lam, "loss": loss, "time_limit": WAIT}
 
-    def errors(eta: Array) -> xr.Dataset:
+    def rate_errors(eta: Array) -> xr.Dataset:
         with deadline(WAIT):  # all of them
-            return learning_curve(model, eta=eta, **at)
+            return learning_curve(model, eta=eta, **fit)
 
-    return _in_time(np.array(rates), errors, 6.0)  # times as long, for a map
+    return _grid_in_time(np.array(rates), rate_errors, 6.0)  # times as long, for a map
 
 
 @lru_cache(maxsize=64)
 def bounds_over(problem: Problem, rates: tuple[float, ...]) -> BoundsOverEta:
     """Bounds at as many of the learning rates as there is time for."""
-    return _in_time(np.array(rates), lambda eta: bounds_of(problem, eta=eta))
+    return _grid_in_time(np.array(rates), lambda eta: bounds_of(problem, eta=eta))
 
 
 @lru_cache(maxsize=64)
@@ -107,20 +107,20 @@ def spectrum(model: SpikedRandomFeatures, at: float) -> Spectrum:
     groups = len(model.geometry.fractions)
     if groups > 6:
         raise ConvergenceError(f"the spectrum of {groups} groups of neurons takes minutes", None)
-    spectrum_found = spectrum_of(model, at, time_limit=WAIT)
-    if not spectrum_found.converged:
-        raise ConvergenceError(f"no spectrum: {spectrum_found.status.value}", spectrum_found)
-    return spectrum_found
+    cached_spectrum = spectrum_of(model, at, time_limit=WAIT)
+    if not cached_spectrum.converged:
+        raise ConvergenceError(f"no spectrum: {cached_spectrum.status.value}", cached_spectrum)
+    return cached_spectrum
 
 
-def some(grid: Array, count: int) -> Array:
-    """Evenly chosen points of a grid, ``count`` of them; its middle if that is 1."""
-    count = min(grid.size, count)
-    chosen = np.linspace(0, grid.size - 1, count) if count > 1 else np.array([grid.size // 2])
+def some(grid: Array, points: int) -> Array:
+    """Evenly chosen points of a grid, ``points`` of them; its middle if that is 1."""
+    points = min(grid.size, points)
+    chosen = np.linspace(0, grid.size - 1, points) if points > 1 else np.array([grid.size // 2])
     return grid[chosen.round().astype(int)]
 
 
-def _in_time(grid: Array, compute: Callable[[Array], T], longer: float = 1.0) -> T:
+def _grid_in_time(grid: Array, compute_points: Callable[[Array], T], longer: float = 1.0) -> T:
     """Results at as many points of a grid as LINE_TIME seconds, or ``longer`` times these, allow.
 
     The seconds of one point, then of at most five, tell how many that are.
@@ -128,7 +128,7 @@ def _in_time(grid: Array, compute: Callable[[Array], T], longer: float = 1.0) ->
     points_in_time = 1
     for most_points in (1, 5, grid.size):
         points_tried, start_time = min(points_in_time, most_points), thread_time()
-        points_computed = compute(some(grid, points_tried))
+        points_computed = compute_points(some(grid, points_tried))
         points_in_time = int(points_tried * longer * LINE_TIME / (thread_time() - start_time))
         if points_in_time <= points_tried:
             break
@@ -162,13 +162,13 @@ def simulate(state: State, session: str | None = None) -> SimulatedCurve:
         raise InvalidArgument("the simulation", None, "alone: another page's is running")
     try:
         known = session if OPEN else None
-        simulation = finished([*shlex.split(command_line)[1:], "--json", "--workers", "1"], known)
+        process_done = finished([*shlex.split(command_line)[1:], "--json", "--workers", "1"], known)
     finally:
         ALONE.release()
-    if simulation.returncode:
-        messages = simulation.stderr.strip().splitlines() or [f"status {simulation.returncode}"]
+    if process_done.returncode:
+        messages = process_done.stderr.strip().splitlines() or [f"status {process_done.returncode}"]
         raise InvalidArgument("the simulation", messages[-1], "possible")
-    simulated_points = pandas.DataFrame(json.loads(simulation.stdout)["points"], dtype=float)
+    simulated_points = pandas.DataFrame(json.loads(process_done.stdout)["points"], dtype=float)
     return SimulatedCurve(simulated_points.set_index(["alpha", "lam"]).to_xarray(), command_line)
 
 
@@ -176,13 +176,13 @@ def finished(arguments: list[str], session: str | None) -> subprocess.CompletedP
     """A command of ``validation`` in a process of its own, killed when it takes too long, or when
     its page is closed: an InvalidArgument."""
     program, end = [sys.executable, "-m", "validation", *arguments], time.monotonic() + PATIENCE
-    pipes: dict[str, Any] = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
-    with subprocess.Popen(program, stdin=subprocess.DEVNULL, text=True, **pipes) as process:
+    process_pipes: dict[str, Any] = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(program, stdin=subprocess.DEVNULL, text=True, **process_pipes) as process:
         try:
             while time.monotonic() < end and (session is None or session in OPEN):
                 with suppress(subprocess.TimeoutExpired):
-                    output = process.communicate(timeout=0.2)
-                    return subprocess.CompletedProcess(program, process.returncode, *output)
+                    process_output = process.communicate(timeout=0.2)
+                    return subprocess.CompletedProcess(program, process.returncode, *process_output)
         finally:
             process.kill()
     raise InvalidArgument("the simulation", None, f"done in {PATIENCE:g} s, its page open")
@@ -190,6 +190,6 @@ def finished(arguments: list[str], session: str | None) -> subprocess.CompletedP
 
 def simulation_command(state: State) -> str:
     """The command of the Monte Carlo: five points of the curve, small networks."""
-    few = {"alpha": ",".join(f"{x:.6g}" for x in some(parse_grid("alpha", state["alpha"]), 5))}
-    options = options_of(state, without=("theory",)) | few | SIMULATION
-    return command("replica-validate simulate", options)
+    alphas = {"alpha": ",".join(f"{x:.6g}" for x in some(parse_grid("alpha", state["alpha"]), 5))}
+    simulation_options = options_of(state, without=("theory",)) | alphas | SIMULATION
+    return command("replica-validate simulate", simulation_options)

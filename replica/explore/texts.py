@@ -23,14 +23,14 @@ DEFAULTS = {
 
 def request_of(state: State) -> Request:
     """Problem of a state, with one value of everything but alpha; code to import is refused."""
-    for name, text in state.items():
+    for option, text in state.items():
         if is_import_path(text):
-            raise InvalidArgument(name, text, "no code to import, which is for the command line")
-    request = parse_request(options_of(state))
-    request.refuse_grids()
-    single_number("lam", request.lam)
+            raise InvalidArgument(option, text, "no code to import, which is for the command line")
+    state_request = parse_request(options_of(state))
+    state_request.refuse_grids()
+    single_number("lam", state_request.lam)
     number_of(state, "at")
-    return request
+    return state_request
 
 
 def number_of(state: State, name: str) -> float:
@@ -40,19 +40,19 @@ def number_of(state: State, name: str) -> float:
 
 def options_of(state: State, *, without: Sequence[str] = ()) -> Options:
     """The options of ``replica curve``, as typed, without those that have their own values."""
-    left_out = {"at", "view", *without}
-    left_out |= {"alpha0", "eta"} if state["steps"].strip() else {"steps"}
-    usual = {"theory": "srf", "readout": "equal", "loss": "square", "noise": "0", "bias": "0"}
-    left_out |= {name for name, text in usual.items() if state.get(name) == text}
-    return {name: text for name, text in state.items() if name not in left_out}
+    options_left_out = {"at", "view", *without}
+    options_left_out |= {"alpha0", "eta"} if state["steps"].strip() else {"steps"}
+    defaults = {"theory": "srf", "readout": "equal", "loss": "square", "noise": "0", "bias": "0"}
+    options_left_out |= {option for option, text in defaults.items() if state.get(option) == text}
+    return {option: text for option, text in state.items() if option not in options_left_out}
 
 
 def command(program: str, options: Options) -> str:
     """Command line of the options; a value that begins with a minus is joined to its option."""
-    words = program.split()
-    for name, text in options.items():
-        words += [f"--{name}={text}"] if text.startswith("-") else [f"--{name}", text]
-    return shlex.join(words)
+    command_words = program.split()
+    for option, text in options.items():
+        command_words += [f"--{option}={text}"] if text.startswith("-") else [f"--{option}", text]
+    return shlex.join(command_words)
 
 
 def grid_code(text: str) -> str:
@@ -63,8 +63,8 @@ def grid_code(text: str) -> str:
     """
     if ":" not in text:
         return repr([float(number_text) for number_text in text.split(",")])
-    start, stop, count, *log = text.split(":")
-    return f"np.{'geomspace' if log else 'linspace'}({float(start)}, {float(stop)}, {int(count)})"
+    low, high, count, *is_log = text.split(":")
+    return f"np.{'geomspace' if is_log else 'linspace'}({float(low)}, {float(high)}, {int(count)})"
 
 
 def coarse(text: str, most: int) -> str:
@@ -75,8 +75,8 @@ def coarse(text: str, most: int) -> str:
     """
     if ":" not in text:
         return text
-    start, stop, count, *log = text.split(":")
-    return ":".join([start, stop, str(min(int(count), most)), *log])
+    grid_start, grid_stop, grid_count, *is_log = text.split(":")
+    return ":".join([grid_start, grid_stop, str(min(int(grid_count), most)), *is_log])
 
 
 def python(state: State, lines: Sequence[str], drawn: str, picture: str) -> str:
@@ -92,15 +92,15 @@ def python(state: State, lines: Sequence[str], drawn: str, picture: str) -> str:
         *lines,
         f"{plot_code}.figure.savefig({picture + '.png'!r})",
     ]
-    text = "\n".join(program_lines) + "\n"
-    return f"import numpy as np\n{text}" if "np." in text else text
+    program_text = "\n".join(program_lines) + "\n"
+    return f"import numpy as np\n{program_text}" if "np." in program_text else program_text
 
 
 def point_code(state: State) -> list[str]:
     """The lines that solve the one point."""
-    at, lam = number_of(state, "at"), number_of(state, "lam")
+    point_alpha, point_lam = number_of(state, "at"), number_of(state, "lam")
     return [
-        f"point = replica.solve(model, alpha={at}, lam={lam}{loss_code(state)})",
+        f"point = replica.solve(model, alpha={point_alpha}, lam={point_lam}{loss_code(state)})",
         "print(point.test_error)",
     ]
 

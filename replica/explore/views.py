@@ -51,14 +51,14 @@ def curve_view(
     request, lam = request_of(state), number_of(state, "lam")
     command_line = texts.command("replica curve", options_of(state))
     if simulated is None:
-        ax = plotting.plot_curve(curve_errors)
+        axes = plotting.plot_curve(curve_errors)
     else:
         dots = simulated.points.assign_attrs(curve_errors.attrs)
         simulated_size = f"networks, d = {SIMULATION['dimension']}"
-        ax = plotting.plot_comparison(dots, {"theory": curve_errors}, simulated=simulated_size)
+        axes = plotting.plot_comparison(dots, {"theory": curve_errors}, simulated=simulated_size)
         command_line += f"\n{simulated.command}"
-    not_drawn = "" if earlier is None else _draw_earlier(ax, state, earlier, curve_errors)
-    _mark_point(ax, number_of(state, "at"))
+    earlier_not_drawn = "" if earlier is None else _draw_earlier(axes, state, earlier, curve_errors)
+    _mark_state_point(axes, number_of(state, "at"))
     grid = texts.grid_code(state["alpha"])
     program_lines = [
         *texts.point_code(state),
@@ -67,23 +67,23 @@ def curve_view(
     ]
     converged = curve_errors.converged.values
     note = _left_out(converged, curve_errors.alpha.size, request.alpha.size, "points of the curve")
-    note = "; ".join(filter(None, [note, not_drawn]))
+    note = "; ".join(filter(None, [note, earlier_not_drawn]))
     python_code = texts.python(state, program_lines, "curve", "curve")
-    return View(ax.figure, python_code, command_line, note, partial(_csv, curve_errors))
+    return View(axes.figure, python_code, command_line, note, partial(_csv, curve_errors))
 
 
 def _curve(state: State) -> xr.Dataset:
     """The errors of a state over its alpha."""
-    request, lam = request_of(state), number_of(state, "lam")
+    curve_request, lam = request_of(state), number_of(state, "lam")
     return cached_results.curve(
-        request.single_model(), tuple(request.alpha.tolist()), lam, request.loss
+        curve_request.single_model(), tuple(curve_request.alpha.tolist()), lam, curve_request.loss
     )
 
 
-def _draw_earlier(ax: Axes, state: State, earlier: State, now: xr.Dataset) -> str:
+def _draw_earlier(ax: Axes, state: State, earlier: State, errors_now: xr.Dataset) -> str:
     """Draw the test error of an earlier state, dotted; the reason why it is not drawn, if any."""
     earlier_errors = _curve(earlier)
-    if ("classification_error" in earlier_errors) != ("classification_error" in now):
+    if ("classification_error" in earlier_errors) != ("classification_error" in errors_now):
         return "the curve that was kept is of another error, and not drawn"
     state_changes = [f"{name} {text}" for name, text in earlier.items() if text != state.get(name)]
     label = f"kept: {', '.join(state_changes)}" if state_changes else "kept"
@@ -118,25 +118,25 @@ def map_view(state: State) -> View:
 def bounds_view(state: State) -> View:
     """Bounds on the test error over the learning rate, and the functions that attain them."""
     rate_text = "0.3:30:19:log"  # from hardly a step to one that saturates most students
-    state_bounds, rates = (
+    state_bounds, bound_rates = (
         cached_results.bounds(request_of(state).problem),
         parse_grid("eta", rate_text),
     )
     # over the rate they depend on neither that of the state nor the width
     fixed_request = request_of({**state, "eta": "1", "beta": "1"})
-    found = cached_results.bounds_over(fixed_request.problem, tuple(rates.tolist()))
+    found = cached_results.bounds_over(fixed_request.problem, tuple(bound_rates.tolist()))
     bounds_axes, function_axes = (figure := Figure(figsize=(11, 4))).subplots(1, 2)
     plotting.plot_bounds(found.to_dataframe().to_dict("records"), found.linear, ax=bounds_axes)
-    _mark_point(bounds_axes, number_of(state, "eta"))
+    _mark_state_point(bounds_axes, number_of(state, "eta"))
     plotting.plot_functions(state_bounds, ax=function_axes)
     figure.set_layout_engine("constrained")  # which takes long: once
     lines = [
         f"found = replica.bounds(model, eta={texts.grid_code(rate_text)})",
         "print(found.lower, found.upper)",
     ]
-    options = options_of(state, without=("alpha", "lam", "loss")) | {"eta": rate_text}
-    typed = texts.command("replica bounds", options)
-    note = _left_out(np.isfinite(found.upper), found.eta.size, rates.size, "learning rates")
+    bounds_options = options_of(state, without=("alpha", "lam", "loss")) | {"eta": rate_text}
+    typed = texts.command("replica bounds", bounds_options)
+    note = _left_out(np.isfinite(found.upper), found.eta.size, bound_rates.size, "learning rates")
     return View(
         figure, texts.python(state, lines, "found", "bounds"), typed, note, partial(_csv, found)
     )
@@ -144,24 +144,24 @@ def bounds_view(state: State) -> View:
 
 def spectrum_view(state: State) -> View:
     """Density of the eigenvalues of the features, and the outliers beyond it."""
-    model, alpha = request_of(state).single_model(), number_of(state, "at")
+    model, spectrum_alpha = request_of(state).single_model(), number_of(state, "at")
     options = options_of(state, without=("lam", "loss")) | {"alpha": state["at"]}
-    figure, note, time_argument, table = None, "", "", None
+    figure, note_text, time_limit_code, table = None, "", "", None
     try:
-        spectrum_found = cached_results.spectrum(model, alpha)
+        spectrum_found = cached_results.spectrum(model, spectrum_alpha)
         figure, table = plotting.plot_spectrum(spectrum_found).figure, partial(_csv, spectrum_found)
     except ConvergenceError as error:
-        note = str(error)
+        note_text = str(error)
         if error.result is None:  # it was not found in time
-            note += "; the programs below have 600 seconds"
-            time_argument = ", time_limit=600.0"
+            note_text += "; the programs below have 600 seconds"
+            time_limit_code = ", time_limit=600.0"
             options["time-limit"] = "600"
     program_lines = [
-        f"found = replica.spectrum(model, alpha={alpha}{time_argument})",
+        f"found = replica.spectrum(model, alpha={spectrum_alpha}{time_limit_code})",
         "print(found.edges, found.outliers)",
     ]
     python_code = texts.python(state, program_lines, "found", "spectrum")
-    return View(figure, python_code, texts.command("replica spectrum", options), note, table)
+    return View(figure, python_code, texts.command("replica spectrum", options), note_text, table)
 
 
 def learned_view(state: State) -> View:
@@ -169,11 +169,11 @@ def learned_view(state: State) -> View:
 
     No command gives that function: the one shown is of the point's errors.
     """
-    request = request_of(state)
-    if not request.loss.is_square:
-        raise InvalidArgument("loss", request.loss.name, "square for the learned function")
+    state_request = request_of(state)
+    if not state_request.loss.is_square:
+        raise InvalidArgument("loss", state_request.loss.name, "square for the learned function")
     alpha, lam = number_of(state, "at"), number_of(state, "lam")
-    request.single_model().refuse_channel()
+    state_request.single_model().refuse_channel()
     learned = LearnedFunction(solution := cached_results.point(state))
     if not solution.converged:
         raise ConvergenceError(f"no learned function: {solution.status.value}", solution)
@@ -186,8 +186,8 @@ def learned_view(state: State) -> View:
     figure, typed = plotting.plot_learned(learned).figure, texts.command("replica curve", options)
     python_code = texts.python(state, program_lines, "learned", "learned")
     x = np.linspace(-3, 3, 121)
-    values = {"mean": learned.mean(x), "variance": learned.variance(x)}
-    table = partial(_csv, xr.Dataset({k: ("kappa", v) for k, v in values.items()}, {"kappa": x}))
+    curves = {"mean": learned.mean(x), "variance": learned.variance(x)}
+    table = partial(_csv, xr.Dataset({k: ("kappa", v) for k, v in curves.items()}, {"kappa": x}))
     return View(figure, python_code, typed, table=table)
 
 
@@ -200,24 +200,24 @@ VIEWS: dict[str, Callable[[State], View]] = {
 }
 
 
-def _csv(result: Any) -> bytes:
+def _csv(shown_result: Any) -> bytes:
     """A result as CSV."""
-    frame = result.to_dataframe()
-    csv: str = frame.to_csv(index=frame.index.names != [None])  # a name is that of an axis
-    return csv.encode()
+    frame = shown_result.to_dataframe()
+    csv_text: str = frame.to_csv(index=frame.index.names != [None])  # a name is that of an axis
+    return csv_text.encode()
 
 
 def _left_out(converged: NDArray[np.bool_], computed: int, points_asked: int, named: str) -> str:
     """Sentence on points of a grid that are not drawn; empty if there are none."""
-    sentences = []
+    notes = []
     if computed < points_asked:
         of = f"{computed} of {points_asked} {named}"
-        sentences.append(f"{of} are computed, to answer in time; the programs below compute all")
-    if failed := int((~converged).sum()):
-        sentences.append(f"{failed} did not converge")
-    return "; ".join(sentences)
+        notes.append(f"{of} are computed, to answer in time; the programs below compute all")
+    if points_failed := int((~converged).sum()):
+        notes.append(f"{points_failed} did not converge")
+    return "; ".join(notes)
 
 
-def _mark_point(ax: Axes, x: float) -> None:
+def _mark_state_point(view_axes: Axes, state_point: float) -> None:
     """Draw a thin line at the point of the state."""
-    ax.axvline(x, color="0.7", linewidth=0.8, zorder=0)
+    view_axes.axvline(state_point, color="0.7", linewidth=0.8, zorder=0)

@@ -99,7 +99,7 @@ class StrataEquations:
         """Response G of the readout, (p, p), and V (1 - H) of every stratum that follows from it,
         (N,), for scores of slope -E s' (N,) at V."""
         # Eq. (20.2), (20.6), (22.1)
-        inverse_response = self._mix(slope / self.left(slope, V))
+        inverse_response = self._second_moments(slope / self.left(slope, V))
         diagonal_view(inverse_response)[:] += like(self.lam, inverse_response)
         G = inverse(inverse_response)
         return G, self.strata.positive(self.strata.trace(G))
@@ -118,12 +118,12 @@ class StrataEquations:
         kept_residual, label_spread = self.left(slope, V), self.labels.spread
         sample_weights = self.ratio * self.strata.shares / kept_residual
         # Eq. (20.3), (20.6), (22.2), (22.8), (22.13)
-        a = self.strata.mix_vectors(sample_weights * score_at_zero, sample_weights * slope) @ G
-        H, (mean, label_covariance, variance) = 1 - kept_residual, self.strata.along(a)
-        output_mean = (mean - self.drawn * V * score_at_zero) / kept_residual
+        a_bar = self.strata.mix_vectors(sample_weights * score_at_zero, sample_weights * slope) @ G
+        H, (stratum_mean, label_covariance, variance) = 1 - kept_residual, self.strata.along(a_bar)
+        omega_mean = (stratum_mean - self.drawn * V * score_at_zero) / kept_residual
         tau_slope = (label_covariance - H * label_spread) / kept_residual
         variance = (variance - 2 * H * label_covariance + H**2 * label_spread) / kept_residual**2
-        return a, Field(output_mean, tau_slope[..., None], variance, V[None])
+        return a_bar, Field(omega_mean, tau_slope[..., None], variance, V[None])
 
     def variances(self, G: Any, slope: Array, V: Array) -> Variances:
         """Map to the readout's covariance T over its samples, for scores of slope -E s' at V.
@@ -133,10 +133,10 @@ class StrataEquations:
         and the average variance of the prediction over the samples (P,).
         """
 
-        def varied(mean: Array, square: Array, part: Array) -> Varied:
-            covariances = [self.covariance(G, label_square) for label_square in square]
-            new = self.strata.positive(np.array([self.strata.trace(T) for T in covariances]))
-            return lambda: covariances[0], new, new @ self.strata.shares
+        def varied(score_mean: Array, score_square: Array, covariance_part: Array) -> Varied:
+            covariances = [self.covariance(G, label_square) for label_square in score_square]
+            v_of_T = self.strata.positive(np.array([self.strata.trace(T) for T in covariances]))
+            return lambda: covariances[0], v_of_T, v_of_T @ self.strata.shares
 
         return varied
 
@@ -144,7 +144,7 @@ class StrataEquations:
         """Covariance T of the readout over its samples, (p, p), for scores of mean square E s^2
         (N,)."""
         # Eq. (20.4), (20.7)
-        return G @ self._mix(square) @ G
+        return G @ self._second_moments(square) @ G
 
     def freedom(self, G: Any, slope: Array, V: Array) -> Freedom:
         """Degrees of freedom and effective penalty for scores of slope -E s' (N,) at V."""
@@ -152,17 +152,17 @@ class StrataEquations:
         diagonal_view(fit_matrix)[:] += 1.0
         df_1 = float(xp.sum(xp.linalg.diagonal(fit_matrix)))
         df_2, lost = self._second(df_1, float(xp.sum(fit_matrix * fit_matrix.T)), G, slope, V)
-        shares = self.strata.shares
-        kappa = float(self.lam.max() / (self.ratio * (shares @ slope)))
-        residual_degrees = (self.samples - lost) * (shares @ V) ** 2 / (shares @ V**2)
+        strata_shares = self.strata.shares
+        kappa = float(self.lam.max() / (self.ratio * (strata_shares @ slope)))
+        residual_degrees = (self.samples - lost) * (strata_shares @ V) ** 2 / (strata_shares @ V**2)
         return Freedom(df_1, df_2, kappa, float(residual_degrees))
 
-    def _second(self, first: float, second: float, *at: Any) -> tuple[float, float]:
+    def _second(self, df_1: float, df_2: float, *response_slope_V: Any) -> tuple[float, float]:
         """Degrees of freedom df_2 of the population, and the degrees of freedom that the fit takes
-        from the samples, given tr A G (``first``) and tr A G A G (``second``) of the strata."""
-        return second, second
+        from the samples, given tr A G (``df_1``) and tr A G A G (``df_2``) of the strata."""
+        return df_2, df_2
 
-    def _mix(self, weights: Array) -> Any:
+    def _second_moments(self, weights: Array) -> Any:
         """Sum of second moments of the strata, each weighted by its samples, (n/p) sum_nu omega w
         (S + mu mu^T) for ``weights`` w; raises ``GivenUp`` past the deadline."""
         check_time()
@@ -178,13 +178,13 @@ class StrataEquations:
         the variance of the prediction over the readout's samples, on average over strata."""
         scores, V = self.scores(field), field.response[0]
         slope = scores.slope[0]
-        G, t = self.response(slope, V)
-        mean_readout, under = self.mean(G, scores.mean + slope * field.centre, slope, V)
-        varied_by = self.variances(G, slope, V)
-        T, varied, variance = varied_by(scores.mean, scores.square, field.variance - under.variance)
-        output_variance = self.strata.blurred(under.centre, under.variance + varied)
+        response_G, t = self.response(slope, V)
+        mean_readout, under = self.mean(response_G, scores.mean + slope * field.centre, slope, V)
+        varied_by = self.variances(response_G, slope, V)
+        T, v_of_T, variance = varied_by(scores.mean, scores.square, field.variance - under.variance)
+        output_variance = self.strata.blurred(under.centre, under.variance + v_of_T)
         updated = under._replace(variance=output_variance, response=(t / self.left(slope, V))[None])
-        return updated, Posterior(G, T(), mean_readout), variance[0]
+        return updated, Posterior(response_G, T(), mean_readout), variance[0]
 
     def size2(self, centre: Array, variance: Array) -> Array:
         """Mean square E omega^2 in every stratum, (..., N), bounded below by a part of its mean
@@ -201,21 +201,21 @@ class SampledEquations(StrataEquations):
     """
 
     def variances(self, G: Any, slope: Array, V: Array) -> Variances:
-        coupling, shares = self._coupling(G, slope, V), self.strata.shares
+        coupling, stratum_shares = self._strata_coupling(G, slope, V), self.strata.shares
 
-        def varied(mean: Array, square: Array, part: Array) -> Varied:
-            of_rows = self.drawn * (square - slope**2 * part)
-            new = (square - of_rows) @ coupling.T  # Eq. (22.10), (22.13)
-            return partial(self.covariance, G, square[0]), new, square @ coupling.T @ shares
+        def varied(score_mean: Array, square: Array, covariance_part: Array) -> Varied:
+            row_squares = self.drawn * (square - slope**2 * covariance_part)
+            new = (square - row_squares) @ coupling.T  # Eq. (22.10), (22.13)
+            return partial(self.covariance, G, square[0]), new, square @ coupling.T @ stratum_shares
 
         return varied
 
-    def _second(self, first: float, second: float, *slope_and_V: Any) -> tuple[float, float]:
+    def _second(self, df_1: float, df_2: float, *slope_and_V: Any) -> tuple[float, float]:
         slope = slope_and_V[1]
-        fit_degrees = (self.strata.shares * slope) @ self._coupling(*slope_and_V) @ slope
-        return self.samples * float(fit_degrees), second
+        fit_degrees = (self.strata.shares * slope) @ self._strata_coupling(*slope_and_V) @ slope
+        return self.samples * float(fit_degrees), df_2
 
-    def _coupling(self, G: Any, slope: Array, V: Array) -> Array:
+    def _strata_coupling(self, G: Any, slope: Array, V: Array) -> Array:
         """tr (S + mu mu^T) T / p of the population for scores of E s^2 = 1 in each stratum, (N, N).
 
         With kappa_nu = (n/p) omega (-E s') for what the population's moments have in 1/G, it is
@@ -223,14 +223,14 @@ class SampledEquations(StrataEquations):
         V-hat = (1 - H) V and kappa = (1 - H) kappa-hat in it.
         """
         left = self.left(slope, V)
-        sample_weights = self.ratio * self.strata.shares
-        identity = np.eye(len(V))
-        D_hat = [self.strata.trace(G @ self.strata.mix(stratum) @ G) for stratum in identity]
+        stratum_weights = self.ratio * self.strata.shares
+        unit_scores = np.eye(len(V))
+        D_hat = [self.strata.trace(G @ self.strata.mix(stratum) @ G) for stratum in unit_scores]
         # of kappa-hat and c = (n/N) w: c / kappa-hat = p / (N omega)
-        rows_ratio = self.drawn / sample_weights
-        Q = np.array(D_hat).T / np.outer(left**2, left**2) - np.diag(V**2 * rows_ratio / left**2)
-        row_noise = sample_weights * slope * self.drawn * slope  # (1 - H)^2 kappa-hat c
-        return np.asarray(Q @ np.linalg.inv(identity + row_noise[:, None] * Q) * sample_weights)
+        row_ratio = self.drawn / stratum_weights
+        Q = np.array(D_hat).T / np.outer(left**2, left**2) - np.diag(V**2 * row_ratio / left**2)
+        row_noise = stratum_weights * slope * self.drawn * slope  # (1 - H)^2 kappa-hat c
+        return np.asarray(Q @ np.linalg.inv(unit_scores + row_noise[:, None] * Q) * stratum_weights)
 
 
 @dataclass(frozen=True)
@@ -263,8 +263,8 @@ class RowStrata(Strata):
         return np.asarray(np.vecdot(row_products, self.features)) / self.width
 
     def along(self, x: Any) -> tuple[Array, Array, Array]:
-        mean = x @ self.features.T
-        return mean, np.zeros_like(mean), np.zeros_like(mean)
+        row_outputs = x @ self.features.T
+        return row_outputs, np.zeros_like(row_outputs), np.zeros_like(row_outputs)
 
     def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
         return of_means @ self.features
@@ -294,30 +294,30 @@ class RowEquations(StrataEquations):
         else:
             R_fourth = self._fourth_powers(G, share, g, R_diagonal)
 
-        def varied(mean: Array, square: Array, part: Array) -> Varied:
+        def varied(mean: Array, score_square: Array, part: Array) -> Varied:
             def averaged(x: Array) -> Array:
-                return x.reshape(len(square), -1, N).mean(axis=1)
+                return x.reshape(len(score_square), -1, N).mean(axis=1)
 
             # Eq. (22.3): a row has nothing of itself
-            z = f * square - averaged((f * mean) ** 2) - (f * slope) ** 2 * part
-            covariance = cache(partial(self.covariance, G, z[0] / (f * share**2)))
-            spread = strata.trace(covariance()) / share**2 if R_squares is None else z @ R_squares
+            z = f * score_square - averaged((f * mean) ** 2) - (f * slope) ** 2 * part
+            row_cov = cache(partial(self.covariance, G, z[0] / (f * share**2)))
+            spread = strata.trace(row_cov()) / share**2 if R_squares is None else z @ R_squares
             # Eq. (22.5), for n rows and not n on average
             asked = strata.mix_vectors(mean / share, mean) @ G
             u = averaged((strata.along(asked)[0] / (strata.width * share) - R_diagonal * mean) ** 2)
             # Eq. (22.7): what a row makes of v_j is not in what row j makes of it
             rest = spread - R_diagonal**2 * z - once * strata.shares * u - R_fourth * (z - g * part)
-            new = strata.positive(rest / (1 + R_fourth * g))
+            v_of_T = strata.positive(rest / (1 + R_fourth * g))
             # of several labels it is not asked for
-            T = covariance if self.labels.outputs == 1 else partial(np.multiply, np.nan, G)
-            return T, new, new @ strata.shares
+            T_of_rows = row_cov if self.labels.outputs == 1 else partial(np.multiply, np.nan, G)
+            return T_of_rows, v_of_T, v_of_T @ strata.shares
 
         return varied
 
-    def _second(self, first: float, second: float, *at: Any) -> tuple[float, float]:
-        return np.nan, first
+    def _second(self, df_1: float, df_2: float, *response_slope_V: Any) -> tuple[float, float]:
+        return np.nan, df_1
 
-    def _fourth_powers(self, G: Any, kept_residual: Array, g: Array, own_response: Array) -> Array:
+    def _fourth_powers(self, G: Any, kept_residual: Array, g: Array, R_diagonal: Array) -> Array:
         """Sums over all other rows j of R_ij^4 g_j, (N,); of very many rows they are estimated from
         a random part of the j."""
         features: Any = self.strata.features / kept_residual[:, None]
@@ -335,5 +335,5 @@ class RowEquations(StrataEquations):
             row_response *= row_response
             row_response *= row_response
             power_sums[row_slice] = row_response @ g[sampled_rows]
-        power_sums[sampled_rows] -= own_response[sampled_rows] ** 4 * g[sampled_rows]
+        power_sums[sampled_rows] -= R_diagonal[sampled_rows] ** 4 * g[sampled_rows]
         return power_sums * step

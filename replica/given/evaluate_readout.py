@@ -86,18 +86,18 @@ def evaluate(
     """
     check_memory(model)
     rows: list[dict[str, Any]] = [{}] * len(samples)
-    start, found = None, ReadoutPoints({})
+    start_readout, found = None, ReadoutPoints({})
     for i in np.lexsort((-lam, samples)):  # so that a point starts from one that is near
-        point = _Point(loss, float(samples[i]), float(lam[i]), tol, start)
-        found, status = ReadoutPoints({}), Status.CONVERGED
+        point = _Point(loss, float(samples[i]), float(lam[i]), tol, start_readout)
+        found, point_status = ReadoutPoints({}), Status.CONVERGED
         try:
             # what overflows is found out, and flagged
             with deadline(time_limit), np.errstate(all="ignore"):
                 found = point.settle(model)
         except GivenUp as given_up:
-            status = given_up.status
-        rows[i], start = UNKNOWN_POINT | point.account | found.columns, point.start
-        rows[i] |= {"converged": status is Status.CONVERGED, "status": status}
+            point_status = given_up.status
+        rows[i], start_readout = UNKNOWN_POINT | point.account | found.columns, point.start
+        rows[i] |= {"converged": point_status is Status.CONVERGED, "status": point_status}
         if advance is not None:
             advance()
     return found._replace(columns={name: np.array([row[name] for row in rows]) for name in rows[0]})
@@ -107,9 +107,9 @@ def check_memory(model: Given) -> None:
     """Raise ``InvalidArgument`` where twelve matrices (p, p), which a point takes, are more than
     there is memory."""
     bytes_needed = 12 * 8.0 * model.width**2
-    name = "weights" if isinstance(model, FirstLayer) else "features"
+    array_name = "weights" if isinstance(model, FirstLayer) else "features"
     allowed = f"of fewer neurons: these take {bytes_needed / 1e9:.2g} GB of memory"
-    check_bytes(bytes_needed, name, f"{model.width} neurons", allowed)
+    check_bytes(bytes_needed, array_name, f"{model.width} neurons", allowed)
 
 
 @dataclass
@@ -141,8 +141,8 @@ class _Point:
         if not isinstance(model, FirstLayer):  # of one level, with no error of strata
             self.account["quadrature_error"] = 0.0
             stratified = model.stratified(self.samples)
-            is_part = isinstance(model, FeatureSample) and stratified.rows != len(model.labels)
-            return self._solved(stratified, 0.1 if is_part else 5e-4)  # its errors scatter more
+            is_row_part = isinstance(model, FeatureSample) and stratified.rows != len(model.labels)
+            return self._solved(stratified, 0.1 if is_row_part else 5e-4)  # its errors scatter more
         # Change of an error by one more special direction that is tolerated: at most 5 %, and no
         # less than the theory of large n, p and d is off by.
         finite_size = 1 / min(self.samples, *model.weights.shape)
@@ -151,28 +151,28 @@ class _Point:
         most_directions = first_count if model.beside is not None else max(first_count, len(SHARES))
         for directions in range(first_count, most_directions + 1):
             self.account["directions"] = directions
-            solution = self._solved(model.stratified(1, directions))
+            fine_readout = self._solved(model.stratified(1, directions))
             wider = model.stratified(0, directions + 1, last=3)
             beyond = self._solved(wider or model.stratified(0, directions), ROUGH_SHARE)
-            error_change = _error_changes(beyond, solution)
+            error_change = _readout_changes(beyond, fine_readout)
             self.account["quadrature_error"] = _largest(error_change)
             if _largest(error_change) <= self.tol:
-                return _without_columns(solution, error_change > LOOSER * self.tol)
+                return _without_errors(fine_readout, error_change > LOOSER * self.tol)
             rough = self._solved(model.stratified(0, directions), ROUGH_SHARE) if wider else beyond
-            wider_change = _error_changes(beyond, rough)
-            finer_change = _error_changes(rough, solution)
-            if _largest(wider_change) <= max(direction_tol, _largest(finer_change)):
+            wider_change = _readout_changes(beyond, rough)
+            level_change = _readout_changes(rough, fine_readout)
+            if _largest(wider_change) <= max(direction_tol, _largest(level_change)):
                 break
         for level in itertools.count(2):
-            self.account["quadrature_error"] = max(_largest(finer_change), _largest(wider_change))
-            if _largest(finer_change) <= self.tol:
+            self.account["quadrature_error"] = max(_largest(level_change), _largest(wider_change))
+            if _largest(level_change) <= self.tol:
                 break
-            rough, solution = solution, self._solved(model.stratified(level, directions))
-            finer_change = _error_changes(rough, solution)
+            rough, fine_readout = fine_readout, self._solved(model.stratified(level, directions))
+            level_change = _readout_changes(rough, fine_readout)
         if _largest(wider_change) > direction_tol:
             raise GivenUp(Status.QUADRATURE)
-        is_loose = (finer_change > LOOSER * self.tol) | (wider_change > LOOSER * direction_tol)
-        return _without_columns(solution, is_loose)
+        loose_errors = (level_change > LOOSER * self.tol) | (wider_change > LOOSER * direction_tol)
+        return _without_errors(fine_readout, loose_errors)
 
     def _solved(self, stratified: Stratified | None, tol_share: float = 0.05) -> ReadoutPoints:
         """Solve the point on ``stratified``, to ``tol_share`` of the tolerance, from the last
@@ -181,28 +181,28 @@ class _Point:
             raise GivenUp(Status.QUADRATURE)
         if stratified.intercept and self.samples <= 1:  # V is infinite, as n - df_1 is 0
             raise GivenUp(Status.ONE_SAMPLE)
-        point_settings = self.samples, self.lam, self.start, max(1e-10, tol_share * self.tol)
-        solution = solve_point(stratified, self.loss, *point_settings)
-        self.account["iterations"] += solution.iterations
-        self.account["residual"] = solution.residual
-        if solution.status is not Status.CONVERGED:
+        point_arguments = self.samples, self.lam, self.start, max(1e-10, tol_share * self.tol)
+        point_solution = solve_point(stratified, self.loss, *point_arguments)
+        self.account["iterations"] += point_solution.iterations
+        self.account["residual"] = point_solution.residual
+        if point_solution.status is not Status.CONVERGED:
             all_rows = isinstance(stratified.strata, RowStrata) and self.samples == stratified.rows
-            raise GivenUp(Status.ALL_ROWS if all_rows else solution.status)
-        self.start = solution.posterior
-        errors, confusion = errors_at(stratified, solution, self.loss)
-        moments, field = stratified.moments, solution.field
+            raise GivenUp(Status.ALL_ROWS if all_rows else point_solution.status)
+        self.start = point_solution.posterior
+        point_errors, confusion = errors_at(stratified, point_solution, self.loss)
+        moments, field = stratified.moments, point_solution.field
         # the test error's rounding is at most the sum of the moduli of all terms of (20.4), times
         # the relative accuracy of the moments
         error_terms = field.centre**2 + 2 * np.abs(field.tau_slope[..., 0]) + field.variance
         error_size = (error_terms @ moments.weights)[: moments.outputs].sum() + moments.power
-        if stratified.strata.accuracy * error_size > self.tol * errors[0]:
+        if stratified.strata.accuracy * error_size > self.tol * point_errors[0]:
             raise GivenUp(Status.ROUNDING)
-        columns = dict(zip(ERRORS, errors, strict=True)) | solution.freedom._asdict()
-        columns |= {"strata": stratified.strata.shares.size, "residual": solution.residual}
-        return ReadoutPoints(columns, solution.posterior, stratified, confusion)
+        columns = dict(zip(ERRORS, point_errors, strict=True)) | point_solution.freedom._asdict()
+        columns |= {"strata": stratified.strata.shares.size, "residual": point_solution.residual}
+        return ReadoutPoints(columns, point_solution.posterior, stratified, confusion)
 
 
-def _error_changes(coarse: ReadoutPoints, fine: ReadoutPoints) -> Array:
+def _readout_changes(coarse: ReadoutPoints, fine: ReadoutPoints) -> Array:
     """Relative changes of all ``ERRORS`` from one solution to the next; an error below a small part
     of the labels' power is compared with that part."""
     assert fine.given is not None
@@ -210,16 +210,16 @@ def _error_changes(coarse: ReadoutPoints, fine: ReadoutPoints) -> Array:
     return np.abs(after - before) / np.maximum(np.abs(after), 1e-7 * fine.given.moments.power)
 
 
-def _largest(changes: Array) -> float:
+def _largest(error_changes: Array) -> float:
     """Largest of the first five changes, which are of errors; NaN ones are left out."""
-    return float(np.nanmax(changes[:5]))
+    return float(np.nanmax(error_changes[:5]))
 
 
-def _without_columns(solution: ReadoutPoints, unknown: Array) -> ReadoutPoints:
-    """Copy of ``solution`` with NaN for the ``ERRORS`` where ``unknown`` (a mask over them) is
+def _without_errors(readout_point: ReadoutPoints, unknown: Array) -> ReadoutPoints:
+    """Copy of ``readout_point`` with NaN for the ``ERRORS`` where ``unknown`` (a mask over them) is
     True."""
-    nan_columns: dict[str, Any] = dict.fromkeys(itertools.compress(ERRORS, unknown), np.nan)
-    return solution._replace(columns=solution.columns | nan_columns)
+    nan_errors: dict[str, Any] = dict.fromkeys(itertools.compress(ERRORS, unknown), np.nan)
+    return readout_point._replace(columns=readout_point.columns | nan_errors)
 
 
 def errors_at(stratified: Stratified, solved: Solved, loss: Loss) -> tuple[Array, Array | None]:
@@ -227,8 +227,8 @@ def errors_at(stratified: Stratified, solved: Solved, loss: Loss) -> tuple[Array
     Eqs. (20.5), (22.12)"""
     moments, labels, field = stratified.moments, stratified.labels, solved.field
     s, C = ridge_scores(moments, field), moments.outputs
-    test, train = (float(error[:C].sum()) for error in ridge_errors(moments, s))
-    of_loss = train, (test + moments.noise) / 2, train / 2
+    test, train_error = (float(label_error[:C].sum()) for label_error in ridge_errors(moments, s))
+    of_loss = train_error, (test + moments.noise) / 2, train_error / 2
     if stratified.channel or not loss.is_square:
         mean = losses(labels, moments.weights, loss, field)
         of_loss = tuple(mean[name].item() for name in ("train_error", "loss_error", "train_loss"))

@@ -95,34 +95,34 @@ class FirstLayer(Described):
     beside: int | None = None
 
     def __post_init__(self) -> None:
-        weights = finite_array("weights", self.weights, 2)
-        p, d = weights.shape
+        layer_weights = finite_array("weights", self.weights, 2)
+        p, d = layer_weights.shape
         student = activation(self.student, "student")
-        g, inputs = parse_target(self.target, self.inputs, outputs=True)
-        target_axes = np.empty((d, 0)) if self.directions is None else self.directions
-        directions = plain_array("directions", target_axes)
-        directions = directions[:, None] if directions.ndim == 1 else directions
-        if directions.shape == (p, g.dimension) != (d, g.dimension):
+        g, layer_inputs = parse_target(self.target, self.inputs, outputs=True)
+        typed_directions = np.empty((d, 0)) if self.directions is None else self.directions
+        target_axes = plain_array("directions", typed_directions)
+        target_axes = target_axes[:, None] if target_axes.ndim == 1 else target_axes
+        if target_axes.shape == (p, g.dimension) != (d, g.dimension):
             allowed = "of shape (p, d), d that of directions: they look transposed, give weights.T"
-            raise InvalidArgument("weights", f"shape {weights.shape}", allowed)
-        if directions.shape != (d, g.dimension):
-            typed_shape = None if self.directions is None else f"shape {directions.shape}"
+            raise InvalidArgument("weights", f"shape {layer_weights.shape}", allowed)
+        if target_axes.shape != (d, g.dimension):
+            typed_shape = None if self.directions is None else f"shape {target_axes.shape}"
             allowed = f"of shape {(d, g.dimension)}: the unit vectors that {g.name} depends on"
             raise InvalidArgument("directions", typed_shape, allowed)
-        axis_overlap = directions.T @ directions
+        axis_overlap = target_axes.T @ target_axes
         if np.abs(axis_overlap - np.eye(g.dimension)).max(initial=0.0) > 1e-6:
             allowed = "unit vectors that are orthogonal, the target a function of x along each "
             allowed += "(directions / numpy.linalg.norm(directions, axis=0) are of length 1)"
             raise InvalidArgument("directions", f"inner products {axis_overlap.round(3)}", allowed)
         bias = np.squeeze(plain_array("bias", self.bias))  # of a column, too
-        neuron_arrays = stacked({"weights": weights, "bias": bias}, {"weights": 1, "bias": 0})
+        neuron_arrays = stacked({"weights": layer_weights, "bias": bias}, {"weights": 1, "bias": 0})
         kinks = np.array(student.kinks)
         if np.abs(student(kinks + 1e-9) - student(kinks - 1e-9)).max(initial=0.0) > 1e-6:
             raise InvalidArgument("student", student.name, "continuous: its features jump")
-        layer: dict[str, Any] = dict(student=student, target=g, directions=directions)
+        layer: dict[str, Any] = dict(student=student, target=g, directions=target_axes)
         allowed = "a variance, 0 or more"
         layer["feature_noise"] = number("feature_noise", self.feature_noise, 0, MAX_NUMBER, allowed)
-        layer["inputs"] = None if inputs is None else inputs.within(d)
+        layer["inputs"] = None if layer_inputs is None else layer_inputs.within(d)
         assign(self, **layer, **neuron_arrays, device=check_device(self.device))
         check_readout(self)
         if self.outputs > 1 and (self.noise or self.label_noise is not None):
@@ -170,17 +170,17 @@ class FirstLayer(Described):
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields alone: strata are large, and made anew in another process."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {layer_field.name: getattr(self, layer_field.name) for layer_field in fields(self)}
 
     @cached_property
     def _rows(self) -> Any:
         """Weights on the device, (p, d); with an intercept one row more, of zeros: its feature is
         constant."""
-        intercept = np.zeros((int(self.intercept), self.dimension))
-        return to_device(np.concatenate([self.weights, intercept]), self.device)
+        intercept_rows = np.zeros((int(self.intercept), self.dimension))
+        return to_device(np.concatenate([self.weights, intercept_rows]), self.device)
 
     @cached_property
-    def _ordered(self) -> tuple[Array, int]:
+    def _ordered_directions(self) -> tuple[Array, int]:
         """Orthonormal directions (d, k), and the number of them with which a point begins.
 
         First are the target's, then others by their share of the pre-activations' variance, the
@@ -188,11 +188,11 @@ class FirstLayer(Described):
         ``SHARES``, and above a direction's share in random rows; or with ``beside`` others if that
         is given.
         """
-        covariance, target_count = None, self.directions.shape[1]
+        input_cov, target_count = None, self.directions.shape[1]
         if self.inputs is not None and self.inputs.covariances is not None:
-            covariance = np.tensordot(self.inputs.fractions, self.inputs.covariances, axes=1)
+            input_cov = np.tensordot(self.inputs.fractions, self.inputs.covariances, axes=1)
         most = max(len(SHARES), self.beside or 0) + 1
-        shares, others, random = leading_directions(self._rows, self.directions, covariance, most)
+        shares, others, random = leading_directions(self._rows, self.directions, input_cov, most)
         others = others[:, : np.count_nonzero(shares > 1e-14 * shares.max())]
         least_shares = np.maximum(SHARES[target_count:], 1.2 * random)
         beside_count = int(np.count_nonzero(shares[: least_shares.size] > least_shares))
@@ -203,7 +203,7 @@ class FirstLayer(Described):
     def special(self) -> Array:
         """Special directions (d, K), orthonormal, that a point begins with: the target's, and those
         ``beside``."""
-        directions, count = self._ordered
+        directions, count = self._ordered_directions
         return directions[:, :count]
 
     def _conditioned(self, directions: Array) -> Sequence[Conditioned]:
@@ -214,8 +214,8 @@ class FirstLayer(Described):
             biases_tried = np.arange(-3.0, 4.0)
             bias = np.append(bias, biases_tried[np.argmax(np.abs(self.student(biases_tried)))])
         law = self.inputs or GaussianMixture(means=np.zeros((1, self.dimension)))
-        covariances = [None] * len(law.means) if law.covariances is None else law.covariances
-        input_components = zip(law.fractions.tolist(), law.means, covariances, strict=True)
+        input_covs = [None] * len(law.means) if law.covariances is None else law.covariances
+        input_components = zip(law.fractions.tolist(), law.means, input_covs, strict=True)
         return [condition(self._rows, bias, directions, *part) for part in input_components]
 
     def stratified(
@@ -225,7 +225,7 @@ class FirstLayer(Described):
         point begins with unless said, with ``last`` nodes along the last of them if said; made
         once.  None where there are not so many directions, past the last level, and for four
         directions or more at the last, where they would be too many."""
-        directions, first_count = self._ordered
+        directions, first_count = self._ordered_directions
         count = first_count if count is None else count
         if level >= len(STRATA_LEVELS) - (count > 3) or count > directions.shape[1]:
             return None
@@ -242,9 +242,9 @@ class FirstLayer(Described):
         """Strata at given projections (T, N) on the target's directions, of equal shares: all else
         of the inputs, which are N(0, I), is averaged."""
         (component,) = self._conditioned(self.directions)
-        rule = Rule(kappa.T, np.full(kappa.shape[1], 1 / kappa.shape[1]))
+        z_rule = Rule(kappa.T, np.full(kappa.shape[1], 1 / kappa.shape[1]))
         finest_level = STRATA_LEVELS[-1]
-        return layer_strata(component, self.student, rule, finest_level.k_max, finest_level.tol)
+        return layer_strata(component, self.student, z_rule, finest_level.k_max, finest_level.tol)
 
     def cut(self, level: Level, directions: Array, last: int | None = None) -> Stratified:
         """The strata of a ``level`` along orthonormal ``directions`` (d, K), of which the first are
@@ -257,22 +257,22 @@ class FirstLayer(Described):
         for j, component in enumerate(self._conditioned(directions)):
             if not component.share:
                 continue
-            node_rule = component.nodes(self.student, kink_planes, level, last)
+            z_rule = component.nodes(self.student, kink_planes, level, last)
             # numbers of all strata, 128 beside the moments of the features: 1 GB with copies
-            if node_rule.weights.size * (len(component.shift) + 128) > 2**24:
+            if z_rule.weights.size * (len(component.shift) + 128) > 2**24:
                 raise GivenUp(Status.MEMORY)
-            cut_j = layer_strata(component, self.student, node_rule, level.k_max, level.tol)
+            cut_j = layer_strata(component, self.student, z_rule, level.k_max, level.tol)
             if self.feature_noise:  # none in the constant one of an intercept
                 noise_variances = self.feature_noise * (np.arange(cut_j.width) < self.width)
                 cut_j = replace(cut_j, second=cut_j.second + like(noise_variances, cut_j.second))
             strata_parts.append(cut_j)
-            kappa = component.origin + node_rule.nodes @ component.axes.T
+            kappa = component.origin + z_rule.nodes @ component.axes.T
             has_classes = isinstance(self.target, ClassLabels)
             z_args = [np.full(len(kappa), j)] if has_classes else (kappa @ target_in_axes).T
             stratum_means.append(law.mean(*z_args))
         strata = strata_parts[0] if len(strata_parts) == 1 else JoinedStrata(strata_parts)
-        mean, many = np.atleast_2d(np.concatenate(stratum_means).T), self.outputs > 1
+        mean, many_outputs = np.atleast_2d(np.concatenate(stratum_means).T), self.outputs > 1
         labels = labels_of(mean[0], law.gaussians, binary=law.binary, noise=law.added)
         noise_left, mean = 0.0 if law.channel else law.variance, with_sums(mean)
         moments = StratumLabels(strata.shares, mean, np.zeros_like(mean), noise_left, self.outputs)
-        return Stratified(strata, moments, labels, law.channel, None, self.intercept, many)
+        return Stratified(strata, moments, labels, law.channel, None, self.intercept, many_outputs)

@@ -55,8 +55,8 @@ class MomentStrata(Strata):
         return x @ self.means.T, label_covariance, np.vecdot(x @ self.covariances, x).T
 
     def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
-        labels = (of_labels[..., None] * self.label_covariances).sum(axis=-2)
-        return of_means @ self.means + labels
+        label_sums = (of_labels[..., None] * self.label_covariances).sum(axis=-2)
+        return of_means @ self.means + label_sums
 
 
 def gaussian_strata(
@@ -72,17 +72,17 @@ def gaussian_strata(
     p, pad = mu.shape[1], (0, int(model.intercept))
     if model.intercept:
         mu = np.pad(mu - shares @ mu, ((0, 0), pad), constant_values=1.0)
-    strata: Strata = RowStrata(shares, mu)
+    feature_strata: Strata = RowStrata(shares, mu)
     label_spread = np.zeros_like(h)
     if joint is not None:
         S, e = joint[:, :p, :p], joint[:, p:, :p].swapaxes(0, 1)
         label_spread = np.diagonal(joint, axis1=1, axis2=2)[:, p:].T
-        blocks = (np.pad(S, ((0, 0), pad, pad)), np.pad(e, ((0, 0), (0, 0), pad)))
-        strata = MomentStrata(shares, mu, *blocks)
-    moments = StratumLabels(shares, h, label_spread, 0.0, model.outputs)
+        padded_moments = (np.pad(S, ((0, 0), pad, pad)), np.pad(e, ((0, 0), (0, 0), pad)))
+        feature_strata = MomentStrata(shares, mu, *padded_moments)
+    label_moments = StratumLabels(shares, h, label_spread, 0.0, model.outputs)
     label_law = labels_of(h[0], [(0.0, 1.0)], binary=model.binary)
-    sample_fields = rows, model.intercept, bool(model.classes)
-    return Stratified(strata, moments, label_law, False, *sample_fields)
+    model_fields = rows, model.intercept, bool(model.classes)
+    return Stratified(feature_strata, label_moments, label_law, False, *model_fields)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -146,23 +146,23 @@ class FeatureMoments(Described):
     def __post_init__(self) -> None:
         if self.label_means is None and self.label_covariances is None:
             raise InvalidArgument("label_means", None, "given, or label_covariances: the labels")
-        array_axes, one_stratum = FEATURE_AXES | LABEL_AXES, self.fractions is None
-        typed = {name: x for name in array_axes if (x := getattr(self, name)) is not None}
-        stacks = stacked({"covariances": self.covariances, "fractions": 1.0} | typed, array_axes)
+        moment_axes, one_stratum = FEATURE_AXES | LABEL_AXES, self.fractions is None
+        typed = {name: x for name in moment_axes if (x := getattr(self, name)) is not None}
+        stacks = stacked({"covariances": self.covariances, "fractions": 1.0} | typed, moment_axes)
         if one_stratum and len(stacks["means"]) > 1:
             raise InvalidArgument("fractions", None, f"given: of {len(stacks['means'])} strata")
         feature_moments = {name: stacks[name] for name in FEATURE_AXES}
         law = GaussianMixture(**feature_moments | {"covariances": self.covariances})
         law_fields = {"fractions": law.fractions, "covariances": law.each_covariance}
         assign(self, **stacks | law_fields)
-        assign(self, law=self._joint(coarsest(**typed)))
+        assign(self, law=self._joint_law(coarsest(**typed)))
         flag("intercept", self.intercept)
 
     @property
     def described(self) -> dict[str, Any]:
         """The moments in plain values: sizes in the place of numbers."""
-        described: dict[str, Any] = {"features": self.width, "strata": len(self.fractions)}
-        return described | ({"intercept": True} if self.intercept else {})
+        moment_facts: dict[str, Any] = {"features": self.width, "strata": len(self.fractions)}
+        return moment_facts | ({"intercept": True} if self.intercept else {})
 
     @property
     def vary(self) -> bool:
@@ -179,10 +179,10 @@ class FeatureMoments(Described):
         """Number p of features."""
         return int(self.means.shape[1])
 
-    def _joint(self, epsilon: float) -> GaussianMixture:
+    def _joint_law(self, epsilon: float) -> GaussianMixture:
         """The law of features and label, of moments with the relative rounding ``epsilon``."""
         S, e, label_variances = self.covariances, self.label_covariances, self.label_variances
-        joint = np.block([[S, e[..., None]], [e[:, None], label_variances[:, None, None]]])
+        joint_cov = np.block([[S, e[..., None]], [e[:, None], label_variances[:, None, None]]])
         # correlations; of features of hardly any variance to the rounding of the others
         variances = np.diagonal(S, axis1=1, axis2=2)
         largest_variances = variances.max(axis=1, keepdims=True)
@@ -191,8 +191,8 @@ class FeatureMoments(Described):
         scale = scale[:, :, None] * scale[:, None]
         means = np.column_stack([self.means, self.label_means])
         try:
-            joint = semidefinite(joint / scale, epsilon) * scale
-            return GaussianMixture(means=means, covariances=joint, fractions=self.fractions)
+            joint_cov = semidefinite(joint_cov / scale, epsilon) * scale
+            return GaussianMixture(means=means, covariances=joint_cov, fractions=self.fractions)
         except InvalidArgument:
             allowed = "at least e S^-1 e, which label_covariances e explain of the label"
             raise InvalidArgument("label_variances", label_variances.tolist(), allowed) from None

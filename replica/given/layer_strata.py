@@ -49,7 +49,7 @@ class NodeMoments:
         self.s, xp, (N, p) = s, namespace(s), s.shape
         deviation = np.sqrt(np.where(c > 0, c, np.inf))
         t = s / like(deviation, s)
-        lowest_shift, highest_shift = (to_host(end(t, axis=0)) for end in (xp.min, xp.max))
+        lowest_shift, highest_shift = (to_host(extreme(t, axis=0)) for extreme in (xp.min, xp.max))
         # tables end at abs(t) = 1000
         self.tabulated = (c > 0) & (np.maximum(-lowest_shift, highest_shift) <= 1000.0)
         if self.tabulated.any():
@@ -75,16 +75,16 @@ class NodeMoments:
         that begin at ``starts``.  False, without a table, if the series need so many terms that
         this takes more integrals than there are ``uses`` of it."""
         middle_log, half_log = (logs.max() + logs.min()) / 2, (logs.max() - logs.min()) / 2
-        count = 2 + int(np.ceil(np.log(1e9) / np.arcsinh(np.pi / 2 / max(half_log, 1e-9))))
+        terms = 2 + int(np.ceil(np.log(1e9) / np.arcsinh(np.pi / 2 / max(half_log, 1e-9))))
         chebyshev_points = chebpts1(PANEL_POINTS)
         shift_ratio = starts[:, None] + PANEL_WIDTH * (chebyshev_points + 1) / 2
         # powers of 0 ... 1 on a panel, the highest first
         panel_powers = np.linalg.inv(np.vander((chebyshev_points + 1) / 2))
-        while 2 * count * shift_ratio.size <= uses:
+        while 2 * terms * shift_ratio.size <= uses:
             check_time()
-            deviation = np.exp((middle_log + half_log * chebpts1(count)) / 2)[:, None, None]
+            deviation = np.exp((middle_log + half_log * chebpts1(terms)) / 2)[:, None, None]
             node_moments = hermite_moments(student, shift_ratio * deviation, deviation**2, k_max)
-            log_series = np.einsum("ab,kbpx->kapx", coefficient_matrix(count), node_moments)
+            log_series = np.einsum("ab,kbpx->kapx", coefficient_matrix(terms), node_moments)
             term_sizes = np.abs(log_series).max(axis=(2, 3))
             largest_terms = term_sizes.max(axis=1)
             # below a part of the largest but the mean it is rounding
@@ -92,9 +92,9 @@ class NodeMoments:
             if (term_sizes[:, -2:].max(axis=1) <= 1e-6 * largest_terms).all():
                 # (k_max + 2, PANEL_POINTS, panels, count)
                 self.series = np.einsum("kapx,yx->kypa", log_series, panel_powers, optimize=True)
-                self.terms = chebvander((logs - middle_log) / max(half_log, 1e-300), count - 1).T
+                self.terms = chebvander((logs - middle_log) / max(half_log, 1e-300), terms - 1).T
                 return True
-            count *= 2  # of functions that oscillate, log c takes more terms
+            terms *= 2  # of functions that oscillate, log c takes more terms
         return False
 
     def at(self, k: int) -> Any:
@@ -104,15 +104,15 @@ class NodeMoments:
         xp, (N, p), moment_blocks = namespace(self.x), self.x.shape, []
         # (PANEL_POINTS, panels * p)
         panel_polynomials = like((self.series[k] @ self.terms).reshape(PANEL_POINTS, -1), self.x)
-        for i in range(0, N, max(1, MOMENT_BLOCK // p)):
+        for first_node in range(0, N, max(1, MOMENT_BLOCK // p)):
             check_time()
-            node_block = slice(i, i + max(1, MOMENT_BLOCK // p))
+            node_block = slice(first_node, first_node + max(1, MOMENT_BLOCK // p))
             table_row, x = (xp.reshape(each[node_block, :], (-1,)) for each in (self.row, self.x))
-            moments = xp.take(panel_polynomials[0, :], table_row, axis=0)
-            for m in range(1, PANEL_POINTS):  # Horner's scheme
-                moments *= x
-                moments += xp.take(panel_polynomials[m, :], table_row, axis=0)
-            moment_blocks.append(xp.reshape(moments, (-1, p)))
+            block_moments = xp.take(panel_polynomials[0, :], table_row, axis=0)
+            for power in range(1, PANEL_POINTS):  # Horner's scheme
+                block_moments *= x
+                block_moments += xp.take(panel_polynomials[power, :], table_row, axis=0)
+            moment_blocks.append(xp.reshape(block_moments, (-1, p)))
         d_k = xp.concat(moment_blocks)
         if self.tabulated.all():
             return d_k
@@ -128,9 +128,9 @@ def hermite_moments(student: Activation, s: Array, c: Array, k_max: int) -> Arra
     moments[-1] = moments[0] ** 2
     if spread_neurons.any():
         shift_and_variance = s[spread_neurons], c[spread_neurons]
-        mean, first_moment, variance = student.moments(*shift_and_variance)
-        moments[:2, spread_neurons] = mean, first_moment
-        moments[-1, spread_neurons] = mean**2 + first_moment**2 + variance
+        mean_moment, first_moment, rest_moment = student.moments(*shift_and_variance)
+        moments[:2, spread_neurons] = mean_moment, first_moment
+        moments[-1, spread_neurons] = mean_moment**2 + first_moment**2 + rest_moment
         if k_max > 1:
             moments[2:-1, spread_neurons] = student.hermite_coefficients(k_max, *shift_and_variance)
     return moments
@@ -204,10 +204,10 @@ class HermiteStrata(Strata):
         """Mean and variance of phi x; at a node the label does not vary with the features, so that
         its covariance is 0."""
         mean_factors, mean_modes = self.degrees[0]
-        mean = to_host(x @ mean_modes.T) @ mean_factors.T
+        node_mean = to_host(x @ mean_modes.T) @ mean_factors.T
         readouts = (x[i, :] for i in range(x.shape[0]))
         second_moment = self.width * np.array([self.trace(one[:, None] * one) for one in readouts])
-        return mean, np.zeros_like(mean), second_moment - mean**2
+        return node_mean, np.zeros_like(node_mean), second_moment - node_mean**2
 
     def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
         mean_factors, mean_modes = self.degrees[0]
@@ -231,33 +231,33 @@ def layer_strata(
     left_variance = weights @ second  # of q, on average over nodes, after the degrees that are done
     total, least = float(xp.sum(left_variance)), 0.0
     last_degree = k_max + 2 - k_max % 2  # K'
-    remainder, sign, degrees = second, second, []
+    remainder, d_sign, degrees = second, second, []
     rho_squared, rho_power, nothing = rho * rho, xp.ones_like(rho), Degree(nodes[:, :0], rho[:0, :])
     for degree in range(last_degree + 1):
         check_time()
         # Eq. (20.11): no more than this is in all degrees from here on together
         if degree and float(left_variance @ (rho_power @ left_variance)) ** 0.5 <= least:
             break
-        d = node_moments.at(degree) if degree <= k_max else 0.0 * second
+        d_k = node_moments.at(degree) if degree <= k_max else 0.0 * second
         if degree == last_degree:  # less is rounding of the table
-            d = sign * xp.sqrt(xp.where(remainder > 1e-7 * second, remainder, 0.0 * remainder))
+            d_k = d_sign * xp.sqrt(xp.where(remainder > 1e-7 * second, remainder, 0.0 * remainder))
         if degree == last_degree - 2:  # D of neurons with opposite pre-activations has these signs
-            sign = xp.sign(d)
-        remainder = remainder - d * d
-        degree_energy = weights @ (d * d)
+            d_sign = xp.sign(d_k)
+        remainder = remainder - d_k * d_k
+        degree_energy = weights @ (d_k * d_k)
         left_variance = left_variance - degree_energy
         left_variance = xp.where(left_variance > 0, left_variance, 0.0 * left_variance)
         if not degree:
             least = tol * max(float(xp.sum(left_variance)), 1e-4 * total) / len(component.shift)
         counts = not degree or float(degree_energy @ (rho_power @ degree_energy)) ** 0.5 > least
-        degrees.append(Degree(*_principal(d, shares, rho_power, least)) if counts else nothing)
+        degrees.append(Degree(*_principal(d_k, shares, rho_power, least)) if counts else nothing)
         rho_power = rho_power * rho_squared
-    accuracy = 1e-10 if node_moments.tabulated.any() else EXACT  # of interpolated moments
-    strata = HermiteStrata(component.share * shares, second, degrees, rho, accuracy)
-    diagonal_error = xp.max(xp.abs(xp.linalg.diagonal(strata.mix(shares)) - weights @ second))
+    moment_accuracy = 1e-10 if node_moments.tabulated.any() else EXACT  # of interpolated moments
+    node_strata = HermiteStrata(component.share * shares, second, degrees, rho, moment_accuracy)
+    diagonal_error = xp.max(xp.abs(xp.linalg.diagonal(node_strata.mix(shares)) - weights @ second))
     if not float(diagonal_error) <= 1e-12 * least / tol:
         raise GivenUp(Status.NOT_FINITE)
-    return strata
+    return node_strata
 
 
 def _principal(d: Any, shares: Array, raised: Any, least: float) -> tuple[Array, Any]:
@@ -268,19 +268,19 @@ def _principal(d: Any, shares: Array, raised: Any, least: float) -> tuple[Array,
     P^T is small.  Eqs. (20.12), (20.13)
     """
     xp, (N, p), sketch_rng = namespace(d), d.shape, np.random.default_rng(0)
-    node_weights, columns = like(shares, d), 24
+    node_weights, sketch_columns = like(shares, d), 24
     moment_energy = node_weights @ (d * d)
     while True:
-        sketch = np.sqrt(shares)[:, None] * sketch_rng.standard_normal((N, min(columns, N)))
+        sketch = np.sqrt(shares)[:, None] * sketch_rng.standard_normal((N, min(sketch_columns, N)))
         sketch_basis = xp.linalg.qr(d.T @ like(sketch, d))[0]
         node_factors = d @ sketch_basis
         basis_gram = node_factors.T @ (node_weights[:, None] * node_factors)
         missed = moment_energy - xp.sum((sketch_basis @ basis_gram) * sketch_basis, axis=1)
         missed = xp.where(missed > 0, missed, 0.0 * missed)
         # the sketch may miss a third of what may be left out
-        if columns >= min(N, p) or float(missed @ (raised @ missed)) ** 0.5 <= 0.3 * least:
+        if sketch_columns >= min(N, p) or float(missed @ (raised @ missed)) ** 0.5 <= 0.3 * least:
             break
-        columns *= 2
+        sketch_columns *= 2
     node_factors, basis_gram = to_host(node_factors), to_host(basis_gram)
     mode_sizes, mode_rotation = np.linalg.eigh(basis_gram)
     modes = like(mode_rotation.T, d) @ sketch_basis.T

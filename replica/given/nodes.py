@@ -94,7 +94,7 @@ class Conditioned(NamedTuple):
         normals, offsets = (planes[0] @ self.axes)[:, :count], planes[1] - planes[0] @ self.origin
         crossed_planes = np.abs(normals).max(axis=1, initial=0.0) > 1e-9
         kinks = normals[crossed_planes], offsets[crossed_planes]
-        student_planes = self._switches(student, count)
+        student_planes = self._switch_planes(student, count)
         every = [np.concatenate(pair) for pair in zip(kinks, student_planes, strict=True)]
         none = np.empty((0, count)), np.empty(0)
         normals, offsets = next(pair for pair in (every, kinks, none) if _plane_rank(pair[0]) <= 2)
@@ -102,8 +102,8 @@ class Conditioned(NamedTuple):
         plane_axes = np.linalg.svd(normals)[2]  # its first rows span the normals
         steep = len(normals) > len(kinks[0])
         if steep and plane_rank == 2:  # across the steep direction features take few nodes
-            a, b = plane_axes[:2] @ normals[-1]
-            plane_axes[:2] = np.array([[a, b], [-b, a]]) @ plane_axes[:2]
+            switch_x, b = plane_axes[:2] @ normals[-1]
+            plane_axes[:2] = np.array([[switch_x, b], [-b, switch_x]]) @ plane_axes[:2]
         panels = tensor_rule()
         if plane_rank:
             seen = normals @ plane_axes[:plane_rank].T
@@ -117,7 +117,7 @@ class Conditioned(NamedTuple):
         nodes[:, :count] = nodes[:, :count] @ plane_axes
         return drop_light_nodes(Rule(nodes, np.outer(panels.weights, beside.weights).ravel()))
 
-    def _switches(self, student: Activation, count: int) -> tuple[Array, Array]:
+    def _switch_planes(self, student: Activation, count: int) -> tuple[Array, Array]:
         """Planes towards which panels shrink: normals . z = offsets, (m, count) and (m,), in the
         first ``count`` coordinates of z.
 
@@ -127,9 +127,9 @@ class Conditioned(NamedTuple):
         loadings = self.loadings[:, :count]
         # Smooth features vary on a scale of 1; others on the scale of the remaining variance of the
         # pre-activations, and on no less than a hundredth of their loadings.
-        widths = self.variances + (0.0 if student.kinks else 1.0)
-        widths = np.sqrt(widths + (loadings**2).sum(axis=1) / 100.0**2 + 1e-300)
-        feature_slopes = loadings / widths[:, None]
+        neuron_widths = self.variances + (0.0 if student.kinks else 1.0)
+        neuron_widths = np.sqrt(neuron_widths + (loadings**2).sum(axis=1) / 100.0**2 + 1e-300)
+        feature_slopes = loadings / neuron_widths[:, None]
         _, slope_sizes, axes = np.linalg.svd(feature_slopes, full_matrices=False)
         largest_slope = slope_sizes.max(initial=0.0) / np.sqrt(len(feature_slopes))
         if largest_slope < 4:  # Hermite nodes are close enough
@@ -160,12 +160,12 @@ def condition(
     B = weights_cov @ (weights_cov if covariance is None else weights).T
     c = to_host(xp.linalg.diagonal(B)) + 0.0
     c[c < 1e-10 * (loadings**2).sum(axis=1)] = 0.0  # of neurons that z determines
-    deviations = like(np.where(c > 0, np.sqrt(np.maximum(c, 0.0)), np.inf), B)
-    B /= deviations
-    B /= deviations[:, None]
+    neuron_deviations = like(np.where(c > 0, np.sqrt(np.maximum(c, 0.0)), np.inf), B)
+    B /= neuron_deviations
+    B /= neuron_deviations[:, None]
     diagonal_view(B)[:] = 0.0
-    shift = biases + to_host(weights @ like(mean, weights))
-    return Conditioned(share, shift, loadings, np.maximum(c, 0), B, directions.T @ mean, axes)
+    mean_shift = biases + to_host(weights @ like(mean, weights))
+    return Conditioned(share, mean_shift, loadings, np.maximum(c, 0), B, directions.T @ mean, axes)
 
 
 def leading_directions(

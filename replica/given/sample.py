@@ -78,15 +78,15 @@ class FeatureSample(Described):
     columns: tuple[Any, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
-        shape = getattr(self.features, "shape", ())
-        if len(shape) == 1 and getattr(self.labels, "ndim", 0) == 2:
+        features_shape = getattr(self.features, "shape", ())
+        if len(features_shape) == 1 and getattr(self.labels, "ndim", 0) == 2:
             allowed = f"(N, p), of labels {tuple(self.labels.shape)}: swap features and labels"
-            raise InvalidArgument("features", f"shape {tuple(shape)}", allowed)
+            raise InvalidArgument("features", f"shape {tuple(features_shape)}", allowed)
         features = finite_array("features", self.features, 2)
         typed_labels, of_two = one_a_row("labels", self.labels, features.shape, self.features), ""
         labels, classes = as_numbers(self.labels, self.classes)
-        binary = labels.ndim == 1 and (np.abs(labels) == 1).all()
-        if binary and not np.array_equal(typed_labels.ravel(), labels):
+        two_labels = labels.ndim == 1 and (np.abs(labels) == 1).all()
+        if two_labels and not np.array_equal(typed_labels.ravel(), labels):
             negative, positive = (typed_labels.flat[i] for i in (labels.argmin(), labels.argmax()))
             of_two = f"{negative} -1, {positive} +1"
         strata = self.strata
@@ -108,12 +108,12 @@ class FeatureSample(Described):
     @property
     def described(self) -> dict[str, Any]:
         """The sample in plain values: shapes in the place of numbers."""
-        described: dict[str, Any] = {"features": " x ".join(map(str, self.features.shape))}
+        sample_facts: dict[str, Any] = {"features": " x ".join(map(str, self.features.shape))}
         if self.outputs > 1:
-            described["classes" if self.classes else "outputs"] = self.outputs
+            sample_facts["classes" if self.classes else "outputs"] = self.outputs
         elif self.of_two:
-            described["classes"] = self.of_two
-        return described | ({"intercept": True} if self.intercept else {})
+            sample_facts["classes"] = self.of_two
+        return sample_facts | ({"intercept": True} if self.intercept else {})
 
     @property
     def binary(self) -> bool:
@@ -147,8 +147,8 @@ class FeatureSample(Described):
     def repeated(self) -> int:
         """Number of rows that repeat the features and the label of an earlier row.  Rows of 0, and
         all rows of features with few values, as in a table, repeat by chance and do not count."""
-        first_numbers = self.features[: 1 + 1000 // self.width].ravel()
-        if np.unique(first_numbers).size <= first_numbers.size / 10:
+        first_features = self.features[: 1 + 1000 // self.width].ravel()
+        if np.unique(first_features).size <= first_features.size / 10:
             return 0
         rows = zip(self.features, self.labels, strict=True)
         row_hashes = [hash((x + 0.0).tobytes() + (y + 0.0).tobytes()) for x, y in rows if x.any()]
@@ -204,9 +204,9 @@ class FeatureSample(Described):
         >>> given.moments.h.tolist()
         [[-1.0, 1.0]]
         """
-        return self._rows(samples) if self.by_rows(samples) else self._gaussian(samples)
+        return self._row_strata(samples) if self.by_rows(samples) else self._moment_strata(samples)
 
-    def _rows(self, samples: float) -> Stratified:
+    def _row_strata(self, samples: float) -> Stratified:
         """Strata of one row each: all rows, or a random part of ``taken`` rows."""
         features, labels, N = self.features, self.labels, int(self.taken(samples))
         if samples > self.most_by_rows:
@@ -215,17 +215,17 @@ class FeatureSample(Described):
         if len(labels) > N:
             random_rows = np.random.default_rng(0).permutation(len(labels))[:N]
             features, labels = features[random_rows], labels[random_rows]
-        return gaussian_strata(self, np.full(N, 1 / N), features, self._targets(labels), rows=N)
+        return gaussian_strata(self, np.full(N, 1 / N), features, self._target_rows(labels), rows=N)
 
-    def _targets(self, labels: Array) -> Array:
+    def _target_rows(self, labels: Array) -> Array:
         """Labels (N,) or (N, C) as the P targets of readouts (P, N): one row an output, and for
         classes a row for every sum of two outputs (``with_sums``)."""
-        columns = np.atleast_2d(labels.T)
-        return with_sums(columns) if self.classes else columns
+        target_rows = np.atleast_2d(labels.T)
+        return with_sums(target_rows) if self.classes else target_rows
 
-    def _gaussian(self, samples: float) -> Stratified:
+    def _moment_strata(self, samples: float) -> Stratified:
         """Gaussian strata of the empirical moments of each of ``strata``, or of each class."""
-        targets = self._targets(self.labels).T
+        target_columns = self._target_rows(self.labels).T
         N, p = self.features.shape
         if self.strata is None and not (self.binary or self.classes):
             allowed = f"at most the {N} rows, or given with strata (--strata s.npy): ids of "
@@ -233,9 +233,9 @@ class FeatureSample(Described):
             raise InvalidArgument("samples", samples, allowed)
         stratum_of_row = self.class_of_row if self.strata is None else self.strata
         ids, sizes = np.unique(stratum_of_row, return_counts=True)
-        needed = int(ROWS_PER_FEATURE * p)
-        if sizes.min() < needed:
-            quota = f"{needed} rows of each, {ROWS_PER_FEATURE:g} for each of the {p} features"
+        needed_rows = int(ROWS_PER_FEATURE * p)
+        if sizes.min() < needed_rows:
+            quota = f"{needed_rows} rows of each, {ROWS_PER_FEATURE:g} for each of the {p} features"
             smallest, kind = sizes.argmin(), "in stratum" if self.strata is not None else "of class"
             got = f"{sizes.min()} {kind} {(self.names if self.strata is None else ids)[smallest]}"
             if fewer := int(sizes.min() / ROWS_PER_FEATURE):
@@ -246,10 +246,10 @@ class FeatureSample(Described):
             allowed += f"class, which takes {quota}, and there are {got}"
             raise InvalidArgument("samples", samples, allowed)
         # of the features and, last, the labels
-        features_and_targets = np.column_stack([self.features, targets])
+        features_and_targets = np.column_stack([self.features, target_columns])
         stratum_rows = (features_and_targets[stratum_of_row == stratum] for stratum in ids)
-        moment_pairs = ((x.mean(axis=0), np.cov(x.T, bias=True)) for x in stratum_rows)
-        means, joint_cov = map(np.array, zip(*moment_pairs, strict=True))
+        stratum_moments = ((x.mean(axis=0), np.cov(x.T, bias=True)) for x in stratum_rows)
+        means, joint_cov = map(np.array, zip(*stratum_moments, strict=True))
         if self.classes and np.diagonal(joint_cov, axis1=1, axis2=2)[:, p:].any():
             raise InvalidArgument("strata", "ids of several classes", "ids of one class each")
         return gaussian_strata(self, sizes / N, means[:, :p], means[:, p:].T, joint_cov, N)

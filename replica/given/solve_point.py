@@ -61,10 +61,10 @@ def solve_point(
     other strata, too, of the same features.  Raises ``GivenUp`` past the deadline."""
     ridge = equations_of(stratified, samples, lam)
     if loss.is_square and not stratified.channel:
-        return _ridge(ridge, start, tol)
+        return _ridge_point(ridge, start, tol)
     if start is None:
-        start = _ridge(ridge, None, 1e-3).posterior
-    return _iterate(replace(ridge, scores=partial(scores, stratified.labels, loss)), start, tol)
+        start = _ridge_point(ridge, None, 1e-3).posterior
+    return _loss_point(replace(ridge, scores=partial(scores, stratified.labels, loss)), start, tol)
 
 
 def equations_of(stratified: Stratified, samples: float, lam: float) -> StrataEquations:
@@ -80,23 +80,23 @@ def equations_of(stratified: Stratified, samples: float, lam: float) -> StrataEq
     return equation_type(stratified.strata, samples, penalties, stratified.moments, of_ridge, drawn)
 
 
-def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> Solved:
+def _ridge_point(equations: StrataEquations, start: Posterior | None, tol: float) -> Solved:
     """Ridge regression: a fixed point in V, then the linear system (20.4) of the errors epsilon,
     for all labels at once."""
     strata, labels, shares = equations.strata, equations.labels, equations.strata.shares
     G: Any = None if start is None else start.response
-    slope, v_of_T, variance = shares, np.empty(0), np.empty(0)
+    slope, v_of_T, T_variance = shares, np.empty(0), np.empty(0)
     T: Any = None
     V = equations.response(0 * shares + 1, 0 * shares)[1] if G is None else strata.trace(G)
 
-    def respond(x: Array) -> Array:
+    def response_image(log_V: Array) -> Array:
         nonlocal G, V, slope
-        slope = 1 / (1 + np.exp(x))  # of G, so that errors far below the labels' size are right
-        G, t = equations.response(slope, np.exp(x))
-        V = equations.response_of_square(t)
+        slope = 1 / (1 + np.exp(log_V))  # of G, so that errors far below the labels' size are right
+        G, kept_V = equations.response(slope, np.exp(log_V))
+        V = equations.response_of_square(kept_V)
         return np.log(V)
 
-    V_solution = _anderson(equations, respond, np.log(strata.positive(V)), tol)
+    V_solution = _anderson(equations, response_image, np.log(strata.positive(V)), tol)
     # E s + C / (1 + V) is h / (1 + V)
     a, under = equations.mean(G, np.atleast_2d(labels.h * slope), slope, V)
     variances_of, scores = equations.variances(G, slope, V), equations.scores(under)
@@ -108,18 +108,18 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
     mean_squares = averaged(scores.square / slope**2)
 
     def covary(x: Array) -> Array:
-        nonlocal T, v_of_T, variance
+        nonlocal T, v_of_T, T_variance
         errors = V * x.reshape(mean_squares.shape)
-        T, v_of_T, variance = variances_of(scores.mean, errors * slope**2, errors - mean_squares)
+        T, v_of_T, T_variance = variances_of(scores.mean, errors * slope**2, errors - mean_squares)
         return ((mean_squares + v_of_T) / V).ravel()
 
     def size(x: Array) -> Array:
         """Scale of changes of the errors x: each error, which may be far less than omega^2, or a
         part of their mean over strata and the rounding of E omega^2 if that is larger."""
-        errors = V * np.abs(x.reshape(mean_squares.shape))
+        error_sizes = V * np.abs(x.reshape(mean_squares.shape))
         square = averaged(equations.size2(under.centre, strata.positive(under.variance + v_of_T)))
-        least = 1e-4 * (errors @ shares) + 1e-12 * (square @ shares)
-        return (np.maximum(errors, least[:, None]) / V).ravel()
+        least_error = 1e-4 * (error_sizes @ shares) + 1e-12 * (square @ shares)
+        return (np.maximum(error_sizes, least_error[:, None]) / V).ravel()
 
     freedom = equations.freedom(G, slope, V)
     # contraction rate of the errors' map; bounded, as G is less accurate for very many samples
@@ -129,33 +129,33 @@ def _ridge(equations: StrataEquations, start: Posterior | None, tol: float) -> S
         errors = mean_squares + strata.trace(start.covariance)
     error_result = _anderson(equations, covary, (errors / V).ravel(), tol, rate, size, linear=True)
     field = under._replace(variance=strata.positive(under.variance + v_of_T))
-    spread = float(labels.outputs * variance[: labels.outputs].mean())
+    spread = float(labels.outputs * T_variance[: labels.outputs].mean())
     return _solution_record(freedom, field, Posterior(G, T(), a), spread, V_solution, error_result)
 
 
-def _iterate(equations: StrataEquations, start: Posterior, tol: float) -> Solved:
+def _loss_point(equations: StrataEquations, start: Posterior, tol: float) -> Solved:
     """Solution for any loss: all equations are iterated together, on C, v and V of every
     stratum."""
-    posterior, variance = start, np.nan
+    posterior, readout_variance = start, np.nan
 
-    def image(x: Array) -> Array:
-        nonlocal posterior, variance
-        field, posterior, variance = equations.one_pass(_unpack(x))
-        return _pack(field)
+    def field_image(unknowns: Array) -> Array:
+        nonlocal posterior, readout_variance
+        omega_field, posterior, readout_variance = equations.one_pass(_unpack_field(unknowns))
+        return _pack_field(omega_field)
 
-    def size(x: Array) -> Array:
-        field = _unpack(x)
-        output_square = equations.size2(field.centre, field.variance)
-        output_size, size_of_log_v = np.sqrt(output_square), output_square / field.variance
-        scales = np.ones_like(output_size), output_size, size_of_log_v, output_size
-        return np.concatenate(scales, axis=1)
+    def field_scale(unknowns: Array) -> Array:
+        omega_field = _unpack_field(unknowns)
+        output_square = equations.size2(omega_field.centre, omega_field.variance)
+        omega_size, size_of_log_v = np.sqrt(output_square), output_square / omega_field.variance
+        unknown_scales = np.ones_like(omega_size), omega_size, size_of_log_v, omega_size
+        return np.concatenate(unknown_scales, axis=1)
 
-    first_field = _pack(equations.strata.field(start))
-    solution = _anderson(equations, image, first_field, tol, size=size)
-    field = _unpack(solution.value[0])
-    slope = equations.scores(field).slope[0]
-    freedom = equations.freedom(posterior.response, slope, field.response[0])
-    return _solution_record(freedom, field, posterior, variance, solution)
+    first_field = _pack_field(equations.strata.field(start))
+    field_solution = _anderson(equations, field_image, first_field, tol, size=field_scale)
+    omega_field = _unpack_field(field_solution.value[0])
+    slope = equations.scores(omega_field).slope[0]
+    freedom = equations.freedom(posterior.response, slope, omega_field.response[0])
+    return _solution_record(freedom, omega_field, posterior, readout_variance, field_solution)
 
 
 def _solution_record(
@@ -163,22 +163,22 @@ def _solution_record(
 ) -> Solved:
     """Record of a solution whose fixed points, one or several in turn, are ``found``: the largest
     residual, all iterations, and the first status that is not converged."""
-    residual = max(float(fixed.residual[0]) for fixed in found)
-    iterations = sum(int(fixed.iterations[0]) for fixed in found)
+    point_residual = max(float(fixed.residual[0]) for fixed in found)
+    point_iterations = sum(int(fixed.iterations[0]) for fixed in found)
     status = next((fixed.status[0] for fixed in found if not fixed.converged[0]), Status.CONVERGED)
-    return Solved(field, posterior, residual, iterations, status, variance, freedom)
+    return Solved(field, posterior, point_residual, point_iterations, status, variance, freedom)
 
 
-def _pack(field: Field) -> Array:
+def _pack_field(field: Field) -> Array:
     """Field of one label as a vector of unknowns (4 N,): log V, C, log v and the covariance with
     the label."""
     unknowns = np.log(field.response), field.centre, np.log(field.variance), field.tau_slope[..., 0]
     return np.concatenate(unknowns, axis=1)[0]
 
 
-def _unpack(x: Array) -> Field:
-    """Field with the unknowns x (4 N,) of ``_pack``."""
-    response, centre, variance, tau_slope = np.split(x[None], 4, axis=1)
+def _unpack_field(unknowns: Array) -> Field:
+    """Field with the unknowns x (4 N,) of ``_pack_field``."""
+    response, centre, variance, tau_slope = np.split(unknowns[None], 4, axis=1)
     return Field(centre, tau_slope[..., None], np.exp(variance), np.exp(response))
 
 

@@ -84,8 +84,8 @@ class Strata(Protocol):
         the label."""
         G, T, a = posterior
         # Eq. (20.7)
-        mean, label, variance = self.along(a)
-        output_variance = self.blurred(mean, variance + self.trace(T))
+        mean, label, mean_variance = self.along(a)
+        output_variance = self.blurred(mean, mean_variance + self.trace(T))
         return Field(mean, label[..., None], output_variance, self.positive(self.trace(G))[None])
 
     def positive(self, x: Array) -> Array:
@@ -140,8 +140,8 @@ def labels_of(
     """The law of labels with the ``mean`` (N,) in every stratum and ``gaussians``, variances and
     shares, about it: that of ``convex`` with no direction tau left."""
     tau_nodes = np.zeros((mean.size, 1, 1)), np.ones((mean.size, 1)), mean[:, None]
-    variances, shares = np.array(gaussians).T
-    return ConditionalLabels(*tau_nodes, variances, shares, binary, order=10, noise=noise)
+    label_variances, shares = np.array(gaussians).T
+    return ConditionalLabels(*tau_nodes, label_variances, shares, binary, order=10, noise=noise)
 
 
 class Stratified(NamedTuple):
@@ -163,30 +163,30 @@ class JoinedStrata(Strata):
     """Strata of several kinds side by side, one for each component of the inputs: ``parts``, with
     shares that sum to 1 over all."""
 
-    def __init__(self, parts: Sequence[Strata]) -> None:
-        self.parts = parts
-        self.shares = np.concatenate([part.shares for part in parts])
-        self.accuracy = max(part.accuracy for part in parts)
+    def __init__(self, strata_parts: Sequence[Strata]) -> None:
+        self.parts = strata_parts
+        self.shares = np.concatenate([strata_part.shares for strata_part in strata_parts])
+        self.accuracy = max(strata_part.accuracy for strata_part in strata_parts)
 
     @property
     def width(self) -> int:
         return self.parts[0].width
 
     def mix(self, weights: Array) -> Any:
-        return self._total("mix", weights)
+        return self._sum_over_parts("mix", weights)
 
     def trace(self, matrix: Any) -> Array:
-        return np.concatenate([part.trace(matrix) for part in self.parts])
+        return np.concatenate([strata_part.trace(matrix) for strata_part in self.parts])
 
     def along(self, x: Any) -> tuple[Array, Array, Array]:
-        joined_fields = zip(*(part.along(x) for part in self.parts), strict=True)
+        joined_fields = zip(*(strata_part.along(x) for strata_part in self.parts), strict=True)
         mean, label_cov, variance = (np.concatenate(fields, axis=-1) for fields in joined_fields)
         return mean, label_cov, variance
 
     def mix_vectors(self, of_means: Array, of_labels: Array) -> Any:
-        return self._total("mix_vectors", of_means, of_labels)
+        return self._sum_over_parts("mix_vectors", of_means, of_labels)
 
-    def _total(self, operation: str, *weights: Array) -> Any:
+    def _sum_over_parts(self, operation: str, *weights: Array) -> Any:
         """Sum over the parts of an ``operation`` (mix or mix_vectors), each with its own slice of
         the ``weights``."""
         part_ends = np.cumsum([part.shares.size for part in self.parts])[:-1]
@@ -208,11 +208,11 @@ def with_sums(labels: Array) -> Array:
 def covariances(variances: Array, outputs: int) -> Array:
     """The matrices (N, C, C) with the ``variances`` (P, N) of C outputs and of their sums."""
     i, j = np.triu_indices(outputs, 1)
-    matrices = np.zeros((variances.shape[1], outputs, outputs))
-    np.einsum("ncc->cn", matrices)[:] = variances[:outputs]
+    output_covariances = np.zeros((variances.shape[1], outputs, outputs))
+    np.einsum("ncc->cn", output_covariances)[:] = variances[:outputs]
     off_diagonal = (variances[outputs:] - variances[i] - variances[j]) / 2
-    matrices[:, i, j] = matrices[:, j, i] = off_diagonal.T
-    return matrices
+    output_covariances[:, i, j] = output_covariances[:, j, i] = off_diagonal.T
+    return output_covariances
 
 
 def win_probabilities(mean: Array, covariance: Array) -> Array:
@@ -226,22 +226,22 @@ def win_probabilities(mean: Array, covariance: Array) -> Array:
     centring = np.eye(C) - 1 / C
     mean = mean - mean.mean(axis=1, keepdims=True)
     # some eigenvalues are 0, or below by rounding
-    lengths, turns = np.linalg.eigh(centring @ covariance @ centring)
+    axis_lengths, axis_turns = np.linalg.eigh(centring @ covariance @ centring)
     equal_outputs = 1e-24 * np.mean(mean**2 + np.einsum("ncc->nc", covariance)) + 1e-300
-    axes = turns * np.sqrt(np.maximum(lengths, 0.0) + equal_outputs)[:, None, :]
+    axes = axis_turns * np.sqrt(np.maximum(axis_lengths, 0.0) + equal_outputs)[:, None, :]
     # in the order of their slopes along the last axis, the longest
     slope_order = axes[:, :, -1].argsort(axis=1)
     mean = np.take_along_axis(mean, slope_order, axis=1)
     axes = np.take_along_axis(axes, slope_order[:, :, None], axis=1)
     # 2^4 to 2^15 draws of the outputs of a stratum: errors of many strata average out
-    bits = np.clip(int(18 - 1.2 * np.log2(N)), 4, 15)
-    primes = [n for n in range(2, 10 * C) if all(n % k for k in range(2, int(n**0.5) + 1))]
-    lattice = np.outer(np.arange(2**bits), np.sqrt(primes[: C - 1]))
-    shifts, shares = np.random.default_rng(0).random((N, 1, C - 1)), np.zeros((N, C))
-    strata_block = max(1, CACHE_NUMBERS // lattice.size)
-    for start in range(0, N, strata_block):
+    lattice_bits = np.clip(int(18 - 1.2 * np.log2(N)), 4, 15)
+    lattice_primes = [n for n in range(2, 10 * C) if all(n % k for k in range(2, int(n**0.5) + 1))]
+    lattice = np.outer(np.arange(2**lattice_bits), np.sqrt(lattice_primes[: C - 1]))
+    shifts, win_chances = np.random.default_rng(0).random((N, 1, C - 1)), np.zeros((N, C))
+    block_size = max(1, CACHE_NUMBERS // lattice.size)
+    for first_stratum in range(0, N, block_size):
         check_time()
-        i = slice(start, start + strata_block)
+        i = slice(first_stratum, first_stratum + block_size)
         normal = ndtri(np.clip(np.abs(2 * ((lattice + shifts[i]) % 1) - 1), 1e-16, 1 - 1e-16))
         # outputs first, (C, R, S) of R strata and S draws
         here = np.moveaxis(mean[i, None] + normal @ axes[i, :, -2::-1].swapaxes(1, 2), 2, 0).copy()
@@ -251,9 +251,9 @@ def win_probabilities(mean: Array, covariance: Array) -> Array:
                 crossings = (here[c] - here[c + 1 :]) / (slope[c + 1 :] - slope[c])
             upto[c] = crossings.min(axis=0)
             np.maximum(lowest_win[c + 1 :], crossings, out=lowest_win[c + 1 :])
-        win_shares = np.maximum(ndtr(upto) - ndtr(lowest_win), 0).mean(axis=2)
-        np.put_along_axis(shares[i], slope_order[i], win_shares.T, axis=1)
-    return shares
+        block_wins = np.maximum(ndtr(upto) - ndtr(lowest_win), 0).mean(axis=2)
+        np.put_along_axis(win_chances[i], slope_order[i], block_wins.T, axis=1)
+    return win_chances
 
 
 def wrong_outputs(labels: StratumLabels, mean: Array, variances: Array) -> tuple[Array, Array]:

@@ -43,23 +43,23 @@ def grid_axes(problem: Problem, grids: Mapping[str, Any]) -> dict[str, Array]:
     """The values in ``grids`` as they stand on the axes: numbers, laws by name, models by name, or
     students; a name of no field of the problem that may vary is refused."""
     check_problem(problem)
-    for name, values in grids.items():
-        if name in ("alpha0", "eta", "rate") and problem.step is not None and problem.step.steps:
-            allowed = "left out: each of several steps has its own, in steps"
-            raise InvalidArgument(name, np.asarray(values).tolist(), allowed)
-        if name not in problem.varying:
-            varying_names = ["alpha", "lam", *problem.varying]
-            of_steps = name in ("alpha0", "eta", "rate", "readout", "decay", "theory")
-            meant_name = "" if of_steps else meant(name, varying_names)
+    for grid, values in grids.items():
+        if grid in ("alpha0", "eta", "rate") and problem.step is not None and problem.step.steps:
+            allowed_grid = "left out: each of several steps has its own, in steps"
+            raise InvalidArgument(grid, np.asarray(values).tolist(), allowed_grid)
+        if grid not in problem.varying:
+            grid_names = ["alpha", "lam", *problem.varying]
+            is_of_steps = grid in ("alpha0", "eta", "rate", "readout", "decay", "theory")
+            meant_name = "" if is_of_steps else meant(grid, grid_names)
             hint_text = f" (did you mean {meant_name}?)" if meant_name else ""
-            raise InvalidArgument("a grid", name, f"over {', '.join(varying_names)}{hint_text}")
-    axis_kinds = {"readout": laws_by_name, "student": _choices, "theory": _choices}
-    return {name: axis_kinds.get(name, axis)(name, values) for name, values in grids.items()}
+            raise InvalidArgument("a grid", grid, f"over {', '.join(grid_names)}{hint_text}")
+    axis_makers = {"readout": laws_by_name, "student": _choices, "theory": _choices}
+    return {grid: axis_makers.get(grid, axis)(grid, values) for grid, values in grids.items()}
 
 
 def named(name: str, values: Any, make: Callable[[Any], Any]) -> list[Any]:
     """Objects that ``make`` returns for each value of a list, or the one; no two of one name."""
-    grid_objects = [make(value) for value in (values if is_list(values) else [values])]
+    grid_objects = [make(axis_value) for axis_value in (values if is_list(values) else [values])]
     names = [getattr(grid_object, "name", grid_object) for grid_object in grid_objects]
     if not grid_objects or len({*names}) < len(names):
         raise InvalidArgument(name, ", ".join(map(str, names)), "one or more, of different names")
@@ -69,16 +69,16 @@ def named(name: str, values: Any, make: Callable[[Any], Any]) -> list[Any]:
 def _choices(name: str, values: Any) -> Array:
     """Activations, or names of theories of a step, (n,)."""
 
-    def choose(value: Any) -> Any:
+    def axis_choice(value: Any) -> Any:
         return activation(value, name) if name == "student" else choice(name, value, THEORIES)
 
-    return np.array(named(name, values, choose))
+    return np.array(named(name, values, axis_choice))
 
 
 def places_on_grid(axes: Mapping[str, Array]) -> list[dict[str, Any]]:
     """The values of each combination of the fields in ``axes``, the last varying fastest."""
-    combinations = itertools.product(*(grid.tolist() for grid in axes.values()))
-    return [dict(zip(axes, values, strict=True)) for values in combinations]
+    combinations = itertools.product(*(axis_values.tolist() for axis_values in axes.values()))
+    return [dict(zip(axes, grid_values, strict=True)) for grid_values in combinations]
 
 
 def models_on_grid(problem: Problem, axes: Mapping[str, Array]) -> list[SpikedRandomFeatures]:
@@ -98,24 +98,24 @@ def data_set(
     dimension."""
     import xarray
 
-    dims, shape = tuple(axes), tuple(values.size for values in axes.values())
-    grid_columns = {name: values for name, values in columns.items() if name not in axes}
-    variables = {name: (dims, values.reshape(shape)) for name, values in grid_columns.items()}
-    coordinates = {name: _coordinate(values) for name, values in axes.items()}
+    dims, axis_sizes = tuple(axes), tuple(values.size for values in axes.values())
+    point_columns = {key: values for key, values in columns.items() if key not in axes}
+    variables = {key: (dims, values.reshape(axis_sizes)) for key, values in point_columns.items()}
+    coordinates = {key: _coordinate(values) for key, values in axes.items()}
     result = xarray.Dataset(variables | dict(also or {}), coordinates, netcdf_attributes(constants))
-    for name, label in (LABELS | ERROR_LABELS).items():
-        if name in result:
-            result[name].attrs["long_name"] = label
-    return result.squeeze([name for name in single if name in result.dims])
+    for key, long_name in (LABELS | ERROR_LABELS).items():
+        if key in result:
+            result[key].attrs["long_name"] = long_name
+    return result.squeeze([key for key in single if key in result.dims])
 
 
 def scalar_arguments(**arguments: Any) -> tuple[str, ...]:
     """Names of the arguments that are one value, not a list."""
-    return tuple(name for name, value in arguments.items() if not is_list(value))
+    return tuple(argument for argument, value in arguments.items() if not is_list(value))
 
 
-def _coordinate(values: Array) -> Array:
+def _coordinate(axis_values: Array) -> Array:
     """Coordinate of an axis: numbers, or names of its values."""
-    if values.dtype != object:
-        return values
-    return np.array([getattr(value, "name", value) for value in values.tolist()])
+    if axis_values.dtype != object:
+        return axis_values
+    return np.array([getattr(value, "name", value) for value in axis_values.tolist()])

@@ -46,11 +46,11 @@ class BestBounds(Displayed):
     @property
     def settings(self) -> dict[str, Any]:
         """The problem, in plain values, without the learning rate."""
-        return {name: x for name, x in self.at_upper.settings.items() if name != "eta"}
+        return {setting: x for setting, x in self.at_upper.settings.items() if setting != "eta"}
 
     def _facts(self) -> dict[str, Any]:
-        names = ("lower", "eta_lower", "upper", "eta_upper", "edge_lower", "edge_upper")
-        return {name: getattr(self, name) for name in names}
+        bound_names = ("lower", "eta_lower", "upper", "eta_upper", "edge_lower", "edge_upper")
+        return {bound_name: getattr(self, bound_name) for bound_name in bound_names}
 
     def _rows(self) -> list[dict[str, Any]]:
         return [self._facts()]
@@ -107,18 +107,18 @@ def best_bounds(
         check_time()
         return rate_bounds
 
-    def search(name: str) -> tuple[float, bool, Bounds]:
+    def search_eta(name: str) -> tuple[float, bool, Bounds]:
         """Rate at which the bound ``name`` is lowest, whether at an end of the range, and the
         bounds there."""
-        etas = [logarithms("eta", eta, 2 * ETA_SCAN)]
-        local = minima(lambda x: np.array([getattr(bounds_at(e), name) for e in np.exp(x)]), etas)
+        rates = [logarithms("eta", eta, 2 * ETA_SCAN)]
+        local = minima(lambda x: np.array([getattr(bounds_at(e), name) for e in np.exp(x)]), rates)
         if not local:
             raise ConvergenceError("no bound could be computed in the range of eta", None)
         best_rate = float(np.exp(local[0].argmin[0]))
         return best_rate, bool(local[0].at_edge), bounds_at(best_rate)
 
     with deadline(limits(None, time_limit)[1]):
-        eta_lower, edge_lower, at_lower = search("lower")
-        eta_upper, edge_upper, at_upper = search("upper")
-    etas, edges = (eta_lower, eta_upper), (edge_lower, edge_upper)
-    return BestBounds(at_lower.lower, at_upper.upper, *etas, *edges, at_lower, at_upper)
+        eta_lower, edge_lower, at_lower = search_eta("lower")
+        eta_upper, edge_upper, at_upper = search_eta("upper")
+    rates, bound_edges = (eta_lower, eta_upper), (edge_lower, edge_upper)
+    return BestBounds(at_lower.lower, at_upper.upper, *rates, *bound_edges, at_lower, at_upper)

@@ -8,23 +8,29 @@ penalty and at every alpha, L <= inf_lam epsilon_g <= U with
                               + min_psi E |g - sum_b mu_1^b psi_b|^2,            (8.2)
 
 with the square of (8.2) completed.  U is reached as lam -> infinity.  With a trained bias both are
-minimised over it ([C] Eq. (132)).  Neither depends on alpha, lam or the width.
+minimised over it ([C] Eq. (132)).  Neither depends on alpha, lam or the width.  The functions that
+attain them are weighted least squares of the target on all that the output may be made of.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solvers.resources import TIME_LIMIT, GivenUp, deadline
+from solvers.linear import least_squares
+from solvers.minima import lowest_minimum
+from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline
 from solvers.results import Array, Status
+from solvers.successive_refinement import settle
 
 from ..display import Displayed
-from ..equivalence import rules, table_at_kappa, tabulate
+from ..equivalence import Table, rules, table_at_kappa, tables, tabulate
 from ..errors import InvalidArgument, answering
 from ..plotting import plot_bounds, plot_functions
 from ..problem import (
+    LabelLaw,
     Problem,
     SpikedRandomFeatures,
     axis,
@@ -33,9 +39,9 @@ from ..problem import (
     limits,
     tolerance,
 )
+from ..saddle_point import ridge
 from ..steps import model_of
-from .bound_fits import BoundFits, best_fits, linear_error
-from .evaluate_model import RIDGE_QUADRATURE_TOLERANCE
+from .evaluate_model import BIAS_SCAN, RIDGE_QUADRATURE_TOLERANCE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,9 +93,9 @@ class Bounds(Displayed):
 
     def lower_function(self, kappa: ArrayLike) -> Array:
         """C(kappa) that attains the lower bound, at kappa (...) or, with K spikes, (K, ...)."""
-        m, theta = np.split(self.coefficients, [len(self.offsets)])
-        special = np.concatenate([theta.reshape(len(self.psi), -1), self.psi], axis=1)
-        return self._combine(np.append(m, special), self.bias_lower, kappa)
+        lower_m, lower_theta = np.split(self.coefficients, [len(self.offsets)])
+        lower_special = np.concatenate([lower_theta.reshape(len(self.psi), -1), self.psi], axis=1)
+        return self._combine(np.append(lower_m, lower_special), self.bias_lower, kappa)
 
     def upper_function(self, kappa: ArrayLike) -> Array:
         """mu_0.m that attains the upper bound, likewise: the network of a large penalty."""
@@ -97,8 +103,8 @@ class Bounds(Displayed):
 
     def target_function(self, kappa: ArrayLike) -> Array:
         """h(kappa), the conditional mean of the target that both approximate, likewise."""
-        table, averaged = table_at_kappa(self.model, kappa)
-        return averaged(table.h)
+        kappa_table, averaged = table_at_kappa(self.model, kappa)
+        return averaged(kappa_table.h)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -112,20 +118,20 @@ class Bounds(Displayed):
         return plot_functions(self, ax)
 
     def _facts(self) -> dict[str, Any]:
-        status = f"{self.status.value} (quadrature_error {self.quadrature_error:.1e})"
+        bound_status = f"{self.status.value} (quadrature_error {self.quadrature_error:.1e})"
         return {"lower": self.lower, "upper": self.upper, "linear": _linear_text(self.linear)} | {
-            "status": status
+            "status": bound_status
         }
 
     def _rows(self) -> list[dict[str, Any]]:
-        names = ("lower", "upper", "linear", "bias_lower", "bias_upper", "converged")
-        return [{name: getattr(self, name) for name in names}]
+        bound_names = ("lower", "upper", "linear", "bias_lower", "bias_upper", "converged")
+        return [{name: getattr(self, name) for name in bound_names}]
 
-    def _combine(self, weights: Array, bias: float, kappa: ArrayLike) -> Array:
-        """The mean regressors at kappa, as many as ``weights`` (n,), weighted."""
-        table, averaged = table_at_kappa(self.model.with_bias(bias), kappa)
-        mean_regressors = table.regressors[: len(weights), : table.weights.size]
-        return averaged(weights @ mean_regressors)
+    def _combine(self, bound_weights: Array, bias: float, kappa: ArrayLike) -> Array:
+        """The mean regressors at kappa, as many as ``bound_weights`` (n,), weighted."""
+        kappa_table, averaged = table_at_kappa(self.model.with_bias(bias), kappa)
+        mean_regressors = kappa_table.regressors[: len(bound_weights), : kappa_table.weights.size]
+        return averaged(bound_weights @ mean_regressors)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,14 +154,14 @@ class BoundsOverEta(Displayed):
     def settings(self) -> dict[str, Any]:
         """Settings of the problem that all rates share, in plain values."""
         first_rate, last_rate = self.each[0].settings, self.each[-1].settings
-        return {name: value for name, value in first_rate.items() if last_rate.get(name) == value}
+        return {key: text for key, text in first_rate.items() if last_rate.get(key) == text}
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw both bounds against the rate, :func:`replica.plotting.plot_bounds`."""
         return plot_bounds(self._rows(), self.linear, ax=ax, described=self.settings)
 
     def _facts(self) -> dict[str, Any]:
-        bound_facts = {name: getattr(self, name) for name in ("eta", "lower", "upper")}
+        bound_facts = {bound: getattr(self, bound) for bound in ("eta", "lower", "upper")}
         return bound_facts | {"linear": _linear_text(self.linear)}
 
     def _rows(self) -> list[dict[str, Any]]:
@@ -239,16 +245,16 @@ def bounds(
     check_fixed_alpha0(problem)
     problem.refuse_reuse()
     problem.refuse_own_dimension()
-    accuracy = tolerance(quadrature_tol), limits(None, time_limit)[1]
+    accuracies = tolerance(quadrature_tol), limits(None, time_limit)[1]
     model = model_of(problem, 1.0 if beta is None and problem.schedule else beta, theory)
     if eta is None:
-        return bounds_of_model(model, *accuracy)
+        return bounds_of_model(model, *accuracies)
     if problem.step is None:
         raise InvalidArgument("eta", eta, "left out: an sRF has no learning rate")
-    rates = axis("eta", eta)
-    each = tuple(bounds_of_model(model.model_at(eta=float(rate)), *accuracy) for rate in rates)
+    etas = axis("eta", eta)
+    each = tuple(bounds_of_model(model.model_at(eta=float(rate)), *accuracies) for rate in etas)
     lower, upper = np.array([(rate_bound.lower, rate_bound.upper) for rate_bound in each]).T
-    return BoundsOverEta(rates, lower, upper, each[0].linear, each)
+    return BoundsOverEta(etas, lower, upper, each[0].linear, each)
 
 
 def bounds_of_model(
@@ -257,22 +263,136 @@ def bounds_of_model(
     """The bounds of one model, over its trained bias if it has one, in so many seconds."""
     try:
         with deadline(time_limit):
-            fits = best_fits(model, quadrature_tol)
+            bound_fits = best_fits(model, quadrature_tol)
     except GivenUp as given_up:
-        table = tabulate(model, next(rules(model)), target=False)  # with fits that are NaN
-        fits = BoundFits.on((table, table))._replace(status=given_up.status)
-    (lower, upper), errors = fits.each, fits.errors()
-    theta, psi = np.split(lower.special, [lower.table.loadings.shape[1]], axis=1)
+        first_table = tabulate(model, next(rules(model)), target=False)  # with fits that are NaN
+        bound_fits = BoundFits.on((first_table, first_table))._replace(status=given_up.status)
+    (lower_fit, upper_fit), bound_errors = bound_fits.each, bound_fits.errors()
+    lower_theta, psi = np.split(lower_fit.special, [lower_fit.table.loadings.shape[1]], axis=1)
     return Bounds(
         model=model,
-        lower=errors[0],
-        upper=errors[1],
+        lower=bound_errors[0],
+        upper=bound_errors[1],
         linear=linear_error(model),
-        coefficients=np.append(lower.m, theta),
-        offsets=upper.m,
+        coefficients=np.append(lower_fit.m, lower_theta),
+        offsets=upper_fit.m,
         psi=psi,
-        bias_lower=fits.biases[0],
-        bias_upper=fits.biases[1],
-        quadrature_error=fits.change,
-        status=fits.status,
+        bias_lower=bound_fits.biases[0],
+        bias_upper=bound_fits.biases[1],
+        quadrature_error=bound_fits.change,
+        status=bound_fits.status,
     )
+
+
+class Fit(NamedTuple):
+    """The function that attains a bound on a table: m (F,), and the overlaps with special
+    directions (A, K + K')."""
+
+    table: Table
+    m: Array
+    special: Array
+
+    @classmethod
+    def best(cls, table: Table, count: int) -> "Fit":
+        """The best with the first ``count`` regressors alone."""
+        root, coefficients = np.sqrt(table.per_part(table.weights)), np.zeros(len(table.regressors))
+        regressors = (root * table.regressors[:count]).T
+        coefficients[:count] = least_squares(regressors[None], (root * table.target_parts)[None])[0]
+        m, special = np.split(coefficients, [len(table.offsets)])
+        return cls(table, m, special.reshape(len(table.mu1), -1))
+
+    def error(self, table: Table | None = None) -> float:
+        """The test error by the moments of another table, or of its own.  Eqs. (8.1)-(8.2)"""
+        error_table = self.table if table is None else table
+        conditional = ridge.conditional_error(error_table, self.m[None], self.special[None])[1][0]
+        return float(error_table.weights @ conditional - error_table.noise)
+
+
+class BoundFits(NamedTuple):
+    """Functions that attain the lower and the upper bound, ``each`` with its bias added to all
+    neurons, known to a ``change`` relative to E y^2."""
+
+    each: tuple[Fit, Fit]
+    biases: tuple[float, float] = (0.0, 0.0)
+    change: float = np.inf
+    status: Status = Status.QUADRATURE
+
+    @classmethod
+    def on(cls, tables: tuple[Table, Table]) -> "BoundFits":
+        """Fits on the table of either, the upper one without theta and psi.  Eqs. (8.1)-(8.2)"""
+        lower, upper = tables
+        return cls((Fit.best(lower, len(lower.regressors)), Fit.best(upper, len(upper.offsets))))
+
+    def errors(self) -> tuple[float, float]:
+        """The lower and the upper bound; NaN unless they are known."""
+        if self.status is not Status.CONVERGED:
+            return np.nan, np.nan
+        return self.each[0].error(), self.each[1].error()
+
+
+def best_fits(model: SpikedRandomFeatures, quadrature_tol: float) -> BoundFits:
+    """Functions that attain the bounds of a model, at the best biases if one is trained."""
+    if not model.train_bias:
+        return _fits_at_biases(model, (0.0, 0.0), quadrature_tol)
+
+    power = LabelLaw(model.labels.mean).averages(model.inputs).power
+
+    @cache
+    def errors(bias: float) -> Array:
+        return np.array(_fits_at_biases(model, (bias, bias), quadrature_tol).errors())
+
+    def with_slopes(bias: float) -> Array:
+        """The two bounds plus E y^2 (row 0), and their slopes in the bias (row 1)."""
+        # The difference leaves 1e-8 of the bound's third derivative, and rounding 1e-12; the bound
+        # is flat to the square of both.
+        h = 1e-4
+        return np.array([errors(bias) + power, (errors(bias + h) - errors(bias - h)) / (2 * h)])
+
+    bias_scan = np.array([with_slopes(float(bias)) for bias in BIAS_SCAN])
+
+    def best_bias(i: int) -> float:
+        scanned_bounds = bias_scan[..., i].T
+        return lowest_minimum(lambda b: with_slopes(b)[:, i], BIAS_SCAN, *scanned_bounds, xtol=1e-8)
+
+    best_biases = best_bias(0), best_bias(1)
+    if np.isnan(best_biases).any():
+        return _fits_at_biases(model, (0.0, 0.0), quadrature_tol)._replace(status=Status.AT_EDGE)
+    return _fits_at_biases(model, best_biases, quadrature_tol)
+
+
+def _fits_at_biases(
+    model: SpikedRandomFeatures, biases: tuple[float, float], quadrature_tol: float
+) -> BoundFits:
+    """Functions that attain the bounds at given biases, on tables of growing size.
+
+    A function is fitted on the finer of two tables, and its error measured on both: the
+    difference, relative to E y^2, estimates the quadrature error.
+    """
+    check_time()
+
+    def relative_change(coarse: BoundFits, fine: BoundFits) -> float:
+        fit_pairs = zip(coarse.each, fine.each, strict=True)
+        bound_changes = [f.error() - f.error(c.table) for c, f in fit_pairs]
+        label_power = fine.each[0].table.weights @ fine.each[0].table.power
+        return float(np.abs(bound_changes).max() / (label_power or 1.0))
+
+    pairs = (tables(model.with_bias(bias)) for bias in biases)
+    # as far as there are both
+    settled_fits = settle(zip(*pairs, strict=False), BoundFits.on, relative_change, quadrature_tol)
+    status = Status.CONVERGED if settled_fits.converged else Status.QUADRATURE
+    return settled_fits.value._replace(biases=biases, change=settled_fits.change, status=status)
+
+
+def linear_error(model: SpikedRandomFeatures) -> float:
+    """E sigma_*^2 - (E sigma_*)^2 - |C_1|^2, of N(0, I), with the constant kept where none can be
+    fitted: an odd student without biases and intercept.  docs/theory.md 8"""
+    target_law = LabelLaw(model.labels.mean).averages(model.inputs)
+    h0 = model.student.moments(model.geometry.bias, np.ones_like(model.geometry.bias)).mean
+    has_constant = model.intercept or model.train_bias or bool(np.abs(h0).max() > 1e-12)
+    # of the coordinates, with the constant first where there is one
+    term_count = len(target_law.first) + 1
+    gram = np.empty((term_count, term_count))
+    gram[0], gram[1:, 0], gram[1:, 1:] = 1.0, target_law.inputs, target_law.second
+    gram[0, 1:], C_1 = target_law.inputs, np.append(target_law.mean, target_law.first)
+    terms = slice(None if has_constant else 1, None)
+    return float(target_law.power - C_1[terms] @ np.linalg.pinv(gram[terms, terms]) @ C_1[terms])

@@ -46,14 +46,14 @@ class Calibration(Displayed):
         return self.point.settings
 
     def _facts(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("kappa", "predicted", "frequency")}
+        return {column: getattr(self, column) for column in ("kappa", "predicted", "frequency")}
 
     def _rows(self) -> list[dict[str, Any]]:
         kappas = self.kappa.reshape(-1, self.predicted.size)
         rows = [f"kappa{k}" for k in range(1, 1 + len(kappas))] if len(kappas) > 1 else ["kappa"]
-        columns = [*kappas, self.predicted.ravel(), self.frequency.ravel()]
+        curve_columns = [*kappas, self.predicted.ravel(), self.frequency.ravel()]
         names = [*rows, "predicted", "frequency"]
-        return [dict(zip(names, row, strict=True)) for row in np.transpose(columns).tolist()]
+        return [dict(zip(names, row, strict=True)) for row in np.transpose(curve_columns).tolist()]
 
 
 @answering
@@ -82,11 +82,11 @@ def calibration(solution: Solution, kappa: ArrayLike) -> Calibration:
     ([0.5, 0.922], [0.5, 0.909])
     """
     if not isinstance(solution, Solution) or isinstance(solution.model, Given):
-        allowed = "a Solution of a limit, not of a given layer"
-        raise InvalidArgument("solution", type(solution).__name__, allowed)
+        allowed_solution = "a Solution of a limit, not of a given layer"
+        raise InvalidArgument("solution", type(solution).__name__, allowed_solution)
     if solution.loss.name != "logistic" or not solution.converged:
         raise InvalidArgument("solution", solution.loss.name, "a converged one, of logistic loss")
-    stated, kappa_nodes = LearnedFunction(solution), np.atleast_1d(plain_array("kappa", kappa))
-    predicted = stated.expected(expit, kappa_nodes)
-    frequency = (1 + stated.target_mean(kappa_nodes)) / 2
+    learned, kappa_nodes = LearnedFunction(solution), np.atleast_1d(plain_array("kappa", kappa))
+    predicted = learned.expected(expit, kappa_nodes)
+    frequency = (1 + learned.target_mean(kappa_nodes)) / 2
     return Calibration(kappa_nodes, predicted, frequency, solution)

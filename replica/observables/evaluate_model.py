@@ -87,22 +87,22 @@ def evaluate(
     time_limit: float = TIME_LIMIT,
 ) -> Evaluation:
     """The theory of ``model`` at the points (alpha[i], lam[i]), arrays of shape (P,)."""
-    tol, seconds = quadrature_tol, time_limit
-    if tol is not None or seconds is not TIME_LIMIT:  # else there is nothing to check
-        tol, seconds = limits(tol, seconds)
+    tol, model_seconds = quadrature_tol, time_limit
+    if tol is not None or model_seconds is not TIME_LIMIT:  # else there is nothing to check
+        tol, model_seconds = limits(tol, model_seconds)
     if loss.kind == "margin" and not model.labels.binary:
         raise InvalidArgument("loss", loss.name, LABELS_NEEDED)
-    settings = loss, tol, seconds
+    model_settings = loss, tol, model_seconds
     if model.follows_alpha:
-        return _each_at_its_alpha(model, alpha, lam, *settings)
+        return _models_at_alphas(model, alpha, lam, *model_settings)
     if model.own_dimension < np.inf and loss.is_square:
-        return _at_own_dimension(model, alpha, lam, tol, seconds)
+        return _at_own_dimension(model, alpha, lam, tol, model_seconds)
     if model.reuse:
-        return evaluate_reused(model, alpha, lam, *settings)
+        return evaluate_reused(model, alpha, lam, *model_settings)
     if model.train_bias:
-        with deadline(seconds * len(alpha)):
-            return _with_trained_bias(model, alpha, lam, *settings)
-    return evaluate_at_bias(model, alpha, lam, *settings)
+        with deadline(model_seconds * len(alpha)):
+            return _at_trained_bias(model, alpha, lam, *model_settings)
+    return evaluate_at_bias(model, alpha, lam, *model_settings)
 
 
 def _at_own_dimension(
@@ -114,22 +114,22 @@ def _at_own_dimension(
     taken for that on fresh samples, unless it is large: benchmarks/REUSE.md has both beside
     simulations.
     """
-    fresh = model.on_fresh_samples.of_one_kind
-    limit = evaluate(replace(fresh, dimension=np.inf), alpha, lam, time_limit=time_limit)
+    fresh_model = model.on_fresh_samples.of_one_kind
+    limit = evaluate(replace(fresh_model, dimension=np.inf), alpha, lam, time_limit=time_limit)
     if model.reuse:
-        in_limit = replace(model, dimension=np.inf)
-        reused = evaluate(in_limit, alpha, lam, quadrature_tol=tol, time_limit=time_limit)
+        limit_model = replace(model, dimension=np.inf)
+        reused = evaluate(limit_model, alpha, lam, quadrature_tol=tol, time_limit=time_limit)
         limit.store(np.arange(len(alpha)), **{name: getattr(reused, name) for name in OF_REUSED})
-    result = evaluate_at_dimension(fresh, limit, alpha, lam, tol, time_limit)
+    evaluation = evaluate_at_dimension(fresh_model, limit, alpha, lam, tol, time_limit)
     if model.reuse:
-        errors, of_limit = (np.array([e.test_error, e.train_error]) for e in (result, limit))
-        is_far = np.abs(errors / of_limit - 1).max(axis=0) > FARTHEST_OF_REUSED
-        result.flag(result.converged & is_far, Status.FAR_FROM_LIMIT)
-        result.overlaps, result.conjugates = unknown_overlaps(len(alpha))
-    return result
+        errors, of_limit = (np.array([e.test_error, e.train_error]) for e in (evaluation, limit))
+        is_far_from_limit = np.abs(errors / of_limit - 1).max(axis=0) > FARTHEST_OF_REUSED
+        evaluation.flag(evaluation.converged & is_far_from_limit, Status.FAR_FROM_LIMIT)
+        evaluation.overlaps, evaluation.conjugates = unknown_overlaps(len(alpha))
+    return evaluation
 
 
-def _each_at_its_alpha(
+def _models_at_alphas(
     model: SpikedRandomFeatures,
     alpha: Array,
     lam: Array,
@@ -139,31 +139,31 @@ def _each_at_its_alpha(
 ) -> Evaluation:
     """The points, each of the step that has its alpha; without overlaps, of which there may be
     other numbers."""
-    result = Evaluation(len(alpha))
+    evaluations = Evaluation(len(alpha))
     for value in np.unique(alpha):
         rows = np.flatnonzero(alpha == value)
         at = alpha[rows], lam[rows]
         one = evaluate(model.at_alpha(value), *at, loss=loss, quadrature_tol=tol, time_limit=limit)
-        result.store(rows, **{name: getattr(one, name) for name in ridge.COLUMNS})
-    return result
+        evaluations.store(rows, **{name: getattr(one, name) for name in ridge.COLUMNS})
+    return evaluations
 
 
 def errors_at_level(model: SpikedRandomFeatures, alpha: float, lam: Array, level: int) -> Array:
     """Test errors (P,) at the penalties lam (P,), all on the table of that level, without an
     estimate of its quadrature error; NaN where it did not converge, or is lost to rounding."""
     check_time()
-    ratio = np.full(lam.size, float(alpha))
+    alphas = np.full(lam.size, float(alpha))
     if solves_each_point(model):
         tol = None if level else np.inf  # of a network at its own dimension: the first table alone
-        return evaluate(model, ratio, lam, quadrature_tol=tol).test_error
+        return evaluate(model, alphas, lam, quadrature_tol=tol).test_error
     if model.reuse:
-        square = LOSSES["square"]
-        return evaluate_reused(model, ratio, lam, square, np.inf, np.inf, level).test_error
+        square_loss = LOSSES["square"]
+        return evaluate_reused(model, alphas, lam, square_loss, np.inf, np.inf, level).test_error
     table = table_at(model, level)
     assert table is not None
-    points = ridge.solve_points(table, ratio, lam)
-    (test, train), least = points.errors, IN_DOUBT * table.label_power.sum()
-    is_solved = (points.status == Status.CONVERGED) & (test >= least) & (train >= 0)
+    ridge_points = ridge.solve_points(table, alphas, lam)
+    (test, train), least_error = ridge_points.errors, IN_DOUBT * table.label_power.sum()
+    is_solved = (ridge_points.status == Status.CONVERGED) & (test >= least_error) & (train >= 0)
     return np.where(is_solved, test, np.nan)
 
 
@@ -174,45 +174,45 @@ def solves_each_point(model: SpikedRandomFeatures) -> bool:
     return model.train_bias or model.labels.channel or bool(np.isfinite(model.own_dimension))
 
 
-def _with_trained_bias(
+def _at_trained_bias(
     model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | None, time_limit: float
 ) -> Evaluation:
     """The points (alpha[i], lam[i]), arrays (P,), each at its best bias: NaN, as its errors are,
     where that is no minimum inside the scan or was not solved.  Those that are scanned take
     ``time_limit`` seconds each, and all end at the deadline."""
 
-    def at(
+    def at_bias(
         bias: float, rows: list[int], tol: float | None, seconds: float
     ) -> tuple[Evaluation, Array]:
         """Some points at one bias; their training objectives and slopes, (2, P)."""
-        biased, a, b = model.with_bias(bias, train_bias=True), alpha[rows], lam[rows]
-        result = evaluate_at_bias(biased, a, b, loss, tol, seconds)
-        value = training_objective(result.train_loss, result.overlaps, a, b, model.beta)
-        return result, np.array([value, result.slope])
+        biased_model, a, b = model.with_bias(bias, train_bias=True), alpha[rows], lam[rows]
+        result = evaluate_at_bias(biased_model, a, b, loss, tol, seconds)
+        objective = training_objective(result.train_loss, result.overlaps, a, b, model.beta)
+        return result, np.array([objective, result.slope])
 
     all_rows, square = list(range(len(alpha))), loss.is_square and not model.labels.channel
     share = np.inf if square else time_limit / len(BIAS_SCAN)
     # to a rough tolerance: which of its cells hold a minimum is told by less
-    scan = np.array([at(float(bias), all_rows, 1e-3, share)[1] for bias in BIAS_SCAN])
+    bias_scan = np.array([at_bias(float(bias), all_rows, 1e-3, share)[1] for bias in BIAS_SCAN])
     # errors, which depend on the bias linearly, are then known as well as otherwise
     xtol = 1e-10 if square else 1e-6
 
-    best = Evaluation(len(alpha))
+    best_points = Evaluation(len(alpha))
 
-    def find(row: int) -> None:
+    def find_bias(row: int) -> None:
         """The best bias of one point."""
-        finely = cache(lambda bias: at(bias, [row], tol, np.inf))
-        bias, scanned = np.nan, scan[..., row].T
+        fine_at = cache(lambda bias: at_bias(bias, [row], tol, np.inf))
+        bias, scan_row = np.nan, bias_scan[..., row].T
         if time_left() > 0:
-            bias = lowest_minimum(lambda t: finely(t)[1].ravel(), BIAS_SCAN, *scanned, xtol=xtol)
-        result = finely(float(np.nan_to_num(bias)))[0]
-        best.store([row], **vars(result) | {"trained_bias": bias})
+            bias = lowest_minimum(lambda t: fine_at(t)[1].ravel(), BIAS_SCAN, *scan_row, xtol=xtol)
+        result = fine_at(float(np.nan_to_num(bias)))[0]
+        best_points.store([row], **vars(result) | {"trained_bias": bias})
         if np.isnan(bias):
-            best.flag([row], Status.TIME if time_left() < 0 else Status.AT_EDGE)
+            best_points.flag([row], Status.TIME if time_left() < 0 else Status.AT_EDGE)
 
     for row in all_rows:
-        find(row)
-    return best
+        find_bias(row)
+    return best_points
 
 
 def evaluate_at_bias(
@@ -230,7 +230,7 @@ def evaluate_at_bias(
     if tol is None:
         tol = RIDGE_QUADRATURE_TOLERANCE if square else LOSS_QUADRATURE_TOLERANCE
     task, seconds = Task(model, loss, alpha, lam, tol), time_limit * len(alpha)
-    end = monotonic() + seconds
+    end_of_points = monotonic() + seconds
     try:
         with deadline(seconds) as end_time:
             with deadline(time_limit):
@@ -240,8 +240,8 @@ def evaluate_at_bias(
         result = Evaluation(len(alpha))
         result.flag(slice(None), given_up.status)
     if not hasattr(result, "overlaps"):  # not even the first of the tables was made
-        geometry, root = model.features.geometry, model.features.components.root
-        groups, spikes = geometry.r.shape
+        model_geometry, root = model.features.geometry, model.features.components.root
+        groups, spikes = model_geometry.r.shape
         shapes = groups, groups + model.intercept, spikes - model.resolved, root.shape[1] - spikes
         result.overlaps, result.conjugates = unknown_overlaps(len(alpha), *shapes)
         return result
@@ -249,15 +249,15 @@ def evaluate_at_bias(
     assert table is not None
     # A test error is a difference of terms of the size of the labels' power: of the squares that
     # (h - C)^2 - 2 P.g + S^2 has, C^2 + S^2 is at most twice that power and twice the error.
-    power = table.label_power.sum() - (0.0 if square else table.noise)  # Eqs. (4.7), (4.11)
-    is_lost = (result.test_error < IN_DOUBT * power) | (result.train_error < 0)
-    result.close(RIDGE_RESIDUAL_TOLERANCE if square else LOSS_RESIDUAL_TOLERANCE, is_lost)
+    label_power = table.label_power.sum() - (0.0 if square else table.noise)  # Eqs. (4.7), (4.11)
+    is_rounded = (result.test_error < IN_DOUBT * label_power) | (result.train_error < 0)
+    result.close(RIDGE_RESIDUAL_TOLERANCE if square else LOSS_RESIDUAL_TOLERANCE, is_rounded)
     if model.labels.binary:
-        rows = np.flatnonzero(result.converged)
+        class_rows = np.flatnonzero(result.converged)
         class_tol = CLASSIFICATION_TOLERANCE if square else min(CLASSIFICATION_TOLERANCE, tol / 10)
-        with suppress(GivenUp), deadline(end - monotonic()):
-            error = classification_error(model, result.overlaps_at(rows), class_tol)
-            result.store(rows, classification_error=error)
+        with suppress(GivenUp), deadline(end_of_points - monotonic()):
+            class_error = classification_error(model, result.overlaps_at(class_rows), class_tol)
+            result.store(class_rows, classification_error=class_error)
     if len(table.kinds) != len(table.c):
         result.overlaps = ridge.overlaps_of_groups(table, result.overlaps)
         result.conjugates = ridge.conjugates_of_groups(table, result.conjugates)
@@ -270,56 +270,56 @@ def _solve_ridge(task: Task, end: float) -> Evaluation:
     A point is solved on larger and larger tables, from where it was found before, until its error
     on the table before is within the tolerance.
     """
-    model, points, began = task.model, np.arange(len(task.alpha)), monotonic()
+    model, points, table_began = task.model, np.arange(len(task.alpha)), monotonic()
     result = Evaluation(len(points))
     try:
-        coarse: Any = table_at(model, 0)
+        coarse_table: Any = table_at(model, 0)
         for level in count(1):
-            groups, now = len(coarse.c), monotonic()
+            groups, table_end = len(coarse_table.c), monotonic()
             node_size = groups**2 if groups * (groups + 3) / 2 <= LARGEST_MATRIX else 4 * groups
             # the next table takes no less time than the last, and mostly twice its memory
-            if level > 1 and now - began > end - now:
+            if level > 1 and table_end - table_began > end - table_end:
                 raise GivenUp(Status.TIME)
-            if level > 1 and 2 * coarse.weights.size * node_size >= LARGEST_TABLE:
+            if level > 1 and 2 * coarse_table.weights.size * node_size >= LARGEST_TABLE:
                 raise GivenUp(Status.MEMORY)
-            fine, began = table_at(model, level), now
-            if fine is None:
+            table, table_began = table_at(model, level), table_end
+            if table is None:
                 return result
-            size = max(1, CHUNK // (fine.weights.size * groups**2))
-            chunks = [points[i : i + size] for i in range(0, len(points), size)]
+            chunk_points = max(1, CHUNK // (table.weights.size * groups**2))
+            chunks = [points[i : i + chunk_points] for i in range(0, len(points), chunk_points)]
             while chunks:
                 rows = chunks.pop()
                 start = (result.overlaps.V1[rows], result.overlaps.V2[rows]) if level > 1 else None
                 alpha, lam = task.alpha[rows], task.lam[rows]
                 try:
-                    solved = ridge.solve_points(fine, alpha, lam, start, coarse)
+                    ridge_point = ridge.solve_points(table, alpha, lam, start, coarse_table)
                 except np.linalg.LinAlgError:  # a matrix of one of the points: solve each alone
                     if len(rows) == 1:
                         result.flag(rows, Status.NOT_FINITE)
                     else:
                         chunks += [*rows[:, None]]
                     continue
-                is_solved, results = solved.status == Status.CONVERGED, solved._asdict()
-                test, train = results.pop("errors")
+                is_solved, results = ridge_point.status == Status.CONVERGED, ridge_point._asdict()
+                ridge_test, ridge_train = results.pop("errors")
                 result.store(
                     rows,
                     **results,
-                    test_error=test,
-                    train_error=train,
-                    loss_error=(test + fine.noise) / 2,
-                    train_loss=train / 2,
-                    nodes=fine.weights.size,
+                    test_error=ridge_test,
+                    train_error=ridge_train,
+                    loss_error=(ridge_test + table.noise) / 2,
+                    train_loss=ridge_train / 2,
+                    nodes=table.weights.size,
                     converged=is_solved,
-                    open=~(is_solved & (solved.quadrature_error <= task.tol)),
+                    open=~(is_solved & (ridge_point.quadrature_error <= task.tol)),
                 )
                 if model.train_bias:
-                    score = partial(ridge_scores, fine)
-                    slope = slope_in_bias(model, fine, alpha, solved.overlaps, score)
+                    ridge_score = partial(ridge_scores, table)
+                    slope = slope_in_bias(model, table, alpha, ridge_point.overlaps, ridge_score)
                     result.store(rows, slope=slope)
-            points, coarse = points[result.open[points] & result.converged[points]], fine
+            points, coarse_table = points[result.open[points] & result.converged[points]], table
             if not points.size:
                 return result
     except (GivenUp, np.linalg.LinAlgError) as error:
-        status = error.status if isinstance(error, GivenUp) else Status.NOT_FINITE
-        result.flag(points[result.open[points]], status)
+        ridge_status = error.status if isinstance(error, GivenUp) else Status.NOT_FINITE
+        result.flag(points[result.open[points]], ridge_status)
     return result

@@ -69,13 +69,13 @@ class Grid:
         """Problem and loss in plain values, without the axes of the grid; of a model made by a
         step, the fields of the step, unless the model's own are varied."""
         problem, varied_names = self.problem, {*self.axes}
-        described = (
+        grid_constants = (
             describe(problem) if varied_names & {"r", "c", "gamma"} else describe_with_step(problem)
         )
         if not self.losses[0].is_square:
-            described["loss"] = self.losses[0].name
+            grid_constants["loss"] = self.losses[0].name
         varied_names |= {"eta"} if "rate" in varied_names or "eta" in self.columns else set()
-        return {name: value for name, value in described.items() if name not in varied_names}
+        return {key: value for key, value in grid_constants.items() if key not in varied_names}
 
     @property
     def converged(self) -> bool:
@@ -87,18 +87,18 @@ class Grid:
         model_variables: dict[str, Any] = {}
         # else each point has its own
         if "eta" not in self.columns and not self.problem.follows_alpha:
-            for name in ("r", "c", "gamma"):
-                self._add(model_variables, name, self.models)
+            for field_name in ("r", "c", "gamma"):
+                self._add_field(model_variables, field_name, self.models)
         if "rate" in self.axes:
-            self._add(model_variables, "eta", [model.step for model in self.models])
+            self._add_field(model_variables, "eta", [model.step for model in self.models])
         return data_set(self.axes, self.columns, self.constants, self.single, model_variables)
 
-    def _add(self, variables: dict[str, Any], name: str, each: list[Any]) -> None:
-        """Put a field of ``each`` model among the variables, if it is one number."""
-        values = [np.asarray(getattr(model, name)) for model in each]
+    def _add_field(self, grid_variables: dict[str, Any], name: str, grid_models: list[Any]) -> None:
+        """Put the field ``name`` of all models among the variables, if it is one number."""
+        values = [np.asarray(getattr(model, name)) for model in grid_models]
         if name not in self.axes and all(value.size == 1 for value in values):
             axes = [axis for axis in self.axes if axis not in POINT_AXES]
-            variables[name] = axes, np.reshape(values, [self.axes[axis].size for axis in axes])
+            grid_variables[name] = axes, np.reshape(values, [self.axes[axis].size for axis in axes])
 
     def ends(self) -> "Grid":
         """The points at the first and the last value of every axis."""
@@ -121,22 +121,22 @@ class Grid:
     def with_changes(self, names: Iterable[str] = CHANGES, **settings: Any) -> "Grid":
         """The grid with columns ``finite_size_shift`` and ``network_difference`` of
         :class:`Solution`, or one of them by name; ``settings`` as of :func:`solve_grid`."""
-        changes = {name: self._changes(CHANGES[name], **settings) for name in names}
+        changes = {name: self._grid_changes(CHANGES[name], **settings) for name in names}
         return replace(self, columns=self.columns | changes)
 
-    def _changes(self, change: Change, **settings: Any) -> Array:
+    def _grid_changes(self, change: Change, **settings: Any) -> Array:
         """Relative change of the headline error at every point, (points,)."""
-        name, grid_points = (
+        error_name, readout_grid = (
             headline_error(self.models[0]),
             (self.axes["alpha"], self.axes["lam"], self.losses),
         )
 
-        def errors(model: SpikedRandomFeatures) -> Array:
-            return _solved_columns([model], *grid_points, **settings)[name]
+        def grid_errors(model: SpikedRandomFeatures) -> Array:
+            return _solved_columns([model], *readout_grid, **settings)[error_name]
 
-        errors_of_models = np.split(self.columns[name], len(self.models))
+        errors_of_models = np.split(self.columns[error_name], len(self.models))
         models_and_errors = zip(self.models, errors_of_models, strict=True)
-        return np.concatenate([change.of(base, x, errors) for base, x in models_and_errors])
+        return np.concatenate([change.of(base, x, grid_errors) for base, x in models_and_errors])
 
 
 def solve_grid(
@@ -155,21 +155,21 @@ def solve_grid(
     ``progress`` is called with (done, total) after each block of points; ``settings`` are those
     of :func:`replica.observables.evaluate_model.evaluate`.
     """
-    axes, (losses, loss_axis) = grid_axes(problem, grids), losses_of(loss)
+    model_axes, (losses, loss_axis) = grid_axes(problem, grids), losses_of(loss)
     point_axes = loss_axis | {"alpha": positive("alpha", alpha), "lam": positive("lam", lam)}
-    most_points = 10**7  # points, whose results take 5 GB
-    check_points("a grid", (values.size for values in (axes | point_axes).values()), most_points)
-    models = models_on_grid(problem, axes)
+    most = 10**7  # points, whose results take 5 GB
+    check_points("a grid", (values.size for values in (model_axes | point_axes).values()), most)
+    models = models_on_grid(problem, model_axes)
     scalar_axes = scalar_arguments(**grids, alpha=alpha, lam=lam)
     point_values = point_axes["alpha"], point_axes["lam"], losses
     columns = _solved_columns(models, *point_values, workers=workers, progress=progress, **settings)
     if (failed := ~columns["converged"]).any():
         theory_name = "sRF" if models[0].rows is None else "network"
         at_d = f" at d = {models[0].dimension:g}" if np.isfinite(models[0].dimension) else ""
-        reasons = "; ".join(dict.fromkeys(map(str, columns["status"][failed])))
-        warning = "%d of %d points did not converge (theory of the %s%s): %s"
-        logger.warning(warning, failed.sum(), failed.size, theory_name, at_d, reasons)
-    return Grid(problem, axes | point_axes, models, columns, losses, scalar_axes)
+        grid_reasons = "; ".join(dict.fromkeys(map(str, columns["status"][failed])))
+        grid_warning = "%d of %d points did not converge (theory of the %s%s): %s"
+        logger.warning(grid_warning, failed.sum(), failed.size, theory_name, at_d, grid_reasons)
+    return Grid(problem, model_axes | point_axes, models, columns, losses, scalar_axes)
 
 
 def _solved_columns(
@@ -189,14 +189,14 @@ def _solved_columns(
     )
     # Of a loss other than the square, 64 points take some seconds: more cost less each, fewer leave
     # workers idle.  The last digits depend on it, so it is the same for any number of workers.
-    blocks = [
+    grid_blocks = [
         partial(_columns, [*shown], model, a[i : i + size], b[i : i + size], loss=loss, **settings)
         for model in models
         for loss in losses
         for size in [len(a) if loss.is_square else 64]
         for i in range(0, len(a), size)
     ]
-    block_columns = computed(blocks, workers, progress)
+    block_columns = computed(grid_blocks, workers, progress)
     return {name: np.concatenate([columns[name] for columns in block_columns]) for name in shown}
 
 
@@ -206,18 +206,18 @@ def computed(
     """Results of the ``tasks``, by ``workers`` processes."""
     if not (isinstance(workers, (int, np.integer)) and workers >= 1):
         raise InvalidArgument("workers", workers, "a whole number of processes, 1 or more")
-    results: dict[int, Any] = {}
+    task_results: dict[int, Any] = {}
     cells, count = range(len(tasks)), len(tasks)
-    for index, result in executors.run_all(lambda i: tasks[i](), cells, None, min(workers, count)):
-        results[index] = result
+    for task, result in executors.run_all(lambda i: tasks[i](), cells, None, min(workers, count)):
+        task_results[task] = result
         if progress is not None:
-            progress(len(results), count)
-    return [results[index] for index in cells]
+            progress(len(task_results), count)
+    return [task_results[task] for task in cells]
 
 
 def _columns(column_names: Sequence[str], *block: Any, **settings: Any) -> dict[str, Array]:
     """Columns ``column_names`` of the points of one block, (P,) each."""
-    evaluated = evaluate(*block, **settings)
-    columns = {name: getattr(evaluated, name) for name in column_names}
+    block_evaluation = evaluate(*block, **settings)
+    columns = {name: getattr(block_evaluation, name) for name in column_names}
     sentences = {status: status.value for status in set(columns["status"])}
     return columns | {"status": np.array([sentences[status] for status in columns["status"]])}

@@ -79,31 +79,31 @@ def learnability(
     target_columns = target_directions.reshape(model.width, -1).T
     learned_parts = np.full(len(target_columns), np.nan)
     with deadline(seconds), suppress(GivenUp):
-        point, points = solve_layer(model, alpha, samples, lam, "square", quadrature_tol, seconds)
-        if point.converged:
-            learned_parts = _learned(points, point.samples, point.lam, target_columns)
+        layer, readouts = solve_layer(model, alpha, samples, lam, "square", quadrature_tol, seconds)
+        if layer.converged:
+            learned_parts = _learned_parts(readouts, layer.samples, layer.lam, target_columns)
     return float(learned_parts[0]) if target_directions.ndim == 1 else learned_parts
 
 
 @one_thread()
-def _learned(points: ReadoutPoints, samples: float, lam: float, columns: Array) -> Array:
-    """The part of each of the targets along ``columns`` (k, p)."""
-    assert points.given is not None
-    assert points.last is not None
-    equations, G = equations_of(points.given, samples, lam), points.last.response
-    strata = equations.strata
-    V = equations.response_of_square(strata.positive(strata.trace(G)))
-    kept_residual, learned_parts = equations.left(1 / (1 + V), V), np.empty(len(columns))
-    if points.given.intercept:  # its feature takes the mean of f*
+def _learned_parts(readouts: ReadoutPoints, samples: float, lam: float, targets: Array) -> Array:
+    """The part of each of the ``targets`` (k, p), directions of the features."""
+    assert readouts.given is not None
+    assert readouts.last is not None
+    ridge_equations, G = equations_of(readouts.given, samples, lam), readouts.last.response
+    strata = ridge_equations.strata
+    V = ridge_equations.response_of_square(strata.positive(strata.trace(G)))
+    kept_residual, learned_parts = ridge_equations.left(1 / (1 + V), V), np.empty(len(targets))
+    if readouts.given.intercept:  # its feature takes the mean of f*
         feature_mean = to_host(strata.mix_vectors(strata.shares, 0 * strata.shares))
-        *means, constant = feature_mean.reshape(-1, strata.width)[0]
-        columns = np.column_stack([columns, -(columns @ means) / constant])
-    for i, x in enumerate(columns):
+        *feature_means, feature_constant = feature_mean.reshape(-1, strata.width)[0]
+        targets = np.column_stack([targets, -(targets @ feature_means) / feature_constant])
+    for i, target_x in enumerate(targets):
         check_time()
-        u = like(x, G)
-        a = u - G @ (like(equations.lam, G) * u)
-        product = u[:, None] * a
-        overlaps, power = strata.trace(product + product.T) / 2, strata.trace(u[:, None] * u)
+        u_x = like(target_x, G)
+        learned_readout = u_x - G @ (like(ridge_equations.lam, G) * u_x)
+        product = u_x[:, None] * learned_readout
+        overlaps, power = strata.trace(product + product.T) / 2, strata.trace(u_x[:, None] * u_x)
         # a row is not in the readout that it tests
         overlaps = (overlaps - (1 - kept_residual) * power) / kept_residual
         with np.errstate(invalid="ignore"):

@@ -68,17 +68,17 @@ class LearnedFunction(Displayed):
         return plot_learned(self, ax)
 
     def _facts(self) -> dict[str, Any]:
-        functions = "mean", "variance", "moments", "expected", "target_mean", "target_variance"
-        point = {"test_error": self.point.test_error, "status": self.point.status.value}
-        return {"point": in_words(point), "of kappa": ", ".join(functions)}
+        learned_names = "mean", "variance", "moments", "expected", "target_mean", "target_variance"
+        point_facts = {"test_error": self.point.test_error, "status": self.point.status.value}
+        return {"point": in_words(point_facts), "of kappa": ", ".join(learned_names)}
 
     def _rows(self) -> list[dict[str, Any]]:
         kappa = drawn_kappa()
         (mean, variance), target_names = self.moments(kappa), ("target_mean", "target_variance")
-        columns = {"kappa": kappa, "mean": mean, "variance": variance}
-        columns |= {name: getattr(self, name)(kappa) for name in target_names}
-        kappa_rows = zip(*(column.tolist() for column in columns.values()), strict=True)
-        return [dict(zip(columns, row, strict=True)) for row in kappa_rows]
+        learned_columns = {"kappa": kappa, "mean": mean, "variance": variance}
+        learned_columns |= {name: getattr(self, name)(kappa) for name in target_names}
+        kappa_rows = zip(*(column.tolist() for column in learned_columns.values()), strict=True)
+        return [dict(zip(learned_columns, kappa_row, strict=True)) for kappa_row in kappa_rows]
 
     def mean(self, kappa: ArrayLike) -> Array:
         """The mean output C(kappa).  Eq. (4.5)"""
@@ -95,14 +95,14 @@ class LearnedFunction(Displayed):
     def expected(self, function: Callable[[Array], Array], kappa: ArrayLike) -> Array:
         """E f(output) over the inputs of projection kappa, of a smooth ``function`` f, elementwise
         in arrays."""
-        z, w = trapezoid(128)
+        output_nodes, w = trapezoid(128)
 
-        def average_of_function(
+        def mean_of_function(
             averaged: Callable[[Array], Array], centre: Array, power: Array, _: Any = None
         ) -> Array:
-            return averaged(function(centre[:, None] + np.sqrt(power[:, None]) * z) @ w)
+            return averaged(function(centre[:, None] + np.sqrt(power[:, None]) * output_nodes) @ w)
 
-        return self._average(kappa, average_of_function)
+        return self._average(kappa, mean_of_function)
 
     def target_mean(self, kappa: ArrayLike) -> Array:
         """The conditional mean h(kappa) of the target.  Eq. (3.3)"""
@@ -112,14 +112,14 @@ class LearnedFunction(Displayed):
         """k - h^2, without the label noise.  Eq. (3.3)"""
         return _mixture_moments(*self._target(kappa))[1]
 
-    def _average(self, kappa: ArrayLike, function_of_law: Callable[..., Array]) -> Array:
-        """Values of ``function_of_law``, of the law of the output, (..., *shape of kappa)."""
-        table, averaged = table_at_kappa(self._model, kappa)
-        not_known = np.full(table.weights.shape, np.nan)
+    def _average(self, kappa: ArrayLike, of_output_law: Callable[..., Array]) -> Array:
+        """Values of ``of_output_law``, of the law of the output, (..., *shape of kappa)."""
+        kappa_table, component_average = table_at_kappa(self._model, kappa)
+        unknown_output = np.full(kappa_table.weights.shape, np.nan)
         if not self.point.converged:
-            return function_of_law(averaged, not_known, not_known)
-        field = self._field(table)
-        return function_of_law(averaged, field.centre[0], field.variance[0])
+            return of_output_law(component_average, unknown_output, unknown_output)
+        output_field = self._field(kappa_table)
+        return of_output_law(component_average, output_field.centre[0], output_field.variance[0])
 
     @property
     def _model(self) -> SpikedRandomFeatures:
@@ -128,21 +128,21 @@ class LearnedFunction(Displayed):
 
     def _target(self, kappa: ArrayLike) -> Conditional:
         """Mean and variance of the target given kappa and the component of the input."""
-        table, averaged = table_at_kappa(self._model, kappa)
-        return averaged, table.h, table.spread
+        kappa_table, kappa_average = table_at_kappa(self._model, kappa)
+        return kappa_average, kappa_table.h, kappa_table.spread
 
     def _field(self, table: Table) -> Field:
         """The law of the output at the nodes of a table."""
         # contributions of groups, summed over each kind
-        membership = np.equal.outer(np.arange(len(table.c)), table.kinds).astype(float)
-        o = self.point.overlaps
-        kind_overlaps = membership @ (table.signs * o.special)
-        theta, psi = np.split(kind_overlaps, [table.loadings.shape[1]], axis=1)
-        V1, Q1 = (membership @ of_groups @ membership.T for of_groups in (o.V1, o.Q1))
-        V2, q2 = (membership @ of_groups for of_groups in (o.V2, o.q2))
-        overlaps_of_kinds = V1, V2, o.m, theta, psi, Q1, q2
-        overlaps = Overlaps(*(overlap[None] for overlap in overlaps_of_kinds))
-        return field_at_nodes(ridge.responses_of(table), overlaps)
+        group_kinds = np.equal.outer(np.arange(len(table.c)), table.kinds).astype(float)
+        point_o = self.point.overlaps
+        kind_overlaps = group_kinds @ (table.signs * point_o.special)
+        kind_theta, kind_psi = np.split(kind_overlaps, [table.loadings.shape[1]], axis=1)
+        V1, Q1 = (group_kinds @ of_groups @ group_kinds.T for of_groups in (point_o.V1, point_o.Q1))
+        V2, q2 = (group_kinds @ of_groups for of_groups in (point_o.V2, point_o.q2))
+        overlaps_of_kinds = V1, V2, point_o.m, kind_theta, kind_psi, Q1, q2
+        learned_overlaps = Overlaps(*(kind_overlap[None] for kind_overlap in overlaps_of_kinds))
+        return field_at_nodes(ridge.responses_of(table), learned_overlaps)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -161,9 +161,9 @@ class LearnedAlong(LearnedFunction):
 
     def moments(self, kappa: ArrayLike) -> Array:
         """Mean and variance, (2, ...); a variance with fewer than three digits left is NaN."""
-        mean, variance, explained = self._average(kappa, _mixture_moments)
+        along_mean, variance, explained = self._average(kappa, _mixture_moments)
         variance_known = variance > 1e3 * 4 * np.finfo(float).eps * explained
-        return np.stack([mean, np.where(variance_known | (explained == 0), variance, np.nan)])
+        return np.stack([along_mean, np.where(variance_known | (explained == 0), variance, np.nan)])
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -171,31 +171,31 @@ class LearnedAlong(LearnedFunction):
         return super().settings | {"direction": self.direction.round(3).tolist()}
 
     def _target(self, kappa: ArrayLike) -> Conditional:
-        model, (t, shape) = self._model, flat_kappa(kappa, 1)
+        model, (kappas, shape) = self._model, flat_kappa(kappa, 1)
         law = model.labels
         direction_law = Components.from_law(model.inputs, self.direction[:, None], law.combinations)
-        places, component_chance = direction_law.places_of_kappa(t)
-        target = direction_law.moments(law.combined_mean, places)
-        return partial(average_components, component_chance, shape), target.h, target.spread
+        kappa_places, component_chance = direction_law.places_of_kappa(kappas)
+        target_t = direction_law.moments(law.combined_mean, kappa_places)
+        return partial(average_components, component_chance, shape), target_t.h, target_t.spread
 
     def _average(self, kappa: ArrayLike, function_of_law: Callable[..., Array]) -> Array:
-        (t,), shape = flat_kappa(kappa, 1)
-        components = self._model.components
-        spikes, component_count = components.slope.shape[2], len(components.shares)
-        rule_sizes = [n for n in NODES_PER_AXIS[spikes] if n**spikes <= 2 * PLACES_PER_BLOCK]
+        (t,), kappa_shape = flat_kappa(kappa, 1)
+        input_components = self._model.components
+        spikes_n, component_count = input_components.slope.shape[2], len(input_components.shares)
+        rule_sizes = [n for n in NODES_PER_AXIS[spikes_n] if n**spikes_n <= 2 * PLACES_PER_BLOCK]
         plain, zeros = partial(average_components, np.ones((1, t.size)), t.shape), np.zeros(t.size)
-        averages = np.full_like(function_of_law(plain, zeros, zeros, zeros), np.nan)
-        width = max(1, PLACES_PER_BLOCK // (component_count * rule_sizes[1] ** spikes))
+        kappa_means = np.full_like(function_of_law(plain, zeros, zeros, zeros), np.nan)
+        kappas = max(1, PLACES_PER_BLOCK // (component_count * rule_sizes[1] ** spikes_n))
         with suppress(GivenUp), deadline(TIME_LIMIT):
             kappas_known = t.size if self.point.converged else 0
-            for block in (slice(start, start + width) for start in range(0, kappas_known, width)):
-                values_on_rule = partial(self._on, t[block], function_of_law, spikes)
+            for block in (slice(start, start + kappas) for start in range(0, kappas_known, kappas)):
+                values_on_rule = partial(self._on_nodes, t[block], function_of_law, spikes_n)
                 # to 1e-5 of the largest value: finer than any line that is drawn
                 rule_values = settle(rule_sizes, values_on_rule, largest_change, 1e-5)
-                averages[..., block] = rule_values.value if rule_values.converged else np.nan
-        return averages.reshape(averages.shape[:-1] + shape)
+                kappa_means[..., block] = rule_values.value if rule_values.converged else np.nan
+        return kappa_means.reshape(kappa_means.shape[:-1] + kappa_shape)
 
-    def _on(self, t: Array, of: Callable[..., Array], spikes: int, size: int) -> Array:
+    def _on_nodes(self, t: Array, of: Callable[..., Array], spikes: int, size: int) -> Array:
         """Values of the function ``of`` the law of the output at projections t (N,), on a rule of
         ``size`` nodes along each of the spikes."""
         check_time()
@@ -216,9 +216,9 @@ def _mixture_moments(
 ) -> Array:
     """Mean and variance of a mixture of parts with ``mean`` and ``variance`` (M N,), (2, ...); and
     the average of the variances that kappa has ``explained``, (3, ...)."""
-    centre = averaged(mean)
-    deviation = mean - np.tile(centre.ravel(), mean.size // max(centre.size, 1))
-    moments = [centre, averaged(variance + deviation**2)]
+    mixture_mean = averaged(mean)
+    mean_deviation = mean - np.tile(mixture_mean.ravel(), mean.size // max(mixture_mean.size, 1))
+    moments = [mixture_mean, averaged(variance + mean_deviation**2)]
     return np.stack(moments if explained is None else [*moments, averaged(explained)])
 
 
@@ -239,19 +239,19 @@ class LearnedByReadout(LearnedFunction):
     def moments(self, kappa: ArrayLike) -> Array:
         """Mean and variance of the output (2, ...), over the inputs of projections kappa and over
         readouts.  Eqs. (20.3), (20.7)"""
-        places, shape = self._places(kappa)
-        if self.readout is None or not self.point.converged or not places.size:
-            return np.full((2, *shape), np.nan)
-        strata, a = self.point.model.along_target(places), self.readout.mean
-        mean, _, variance = strata.along(a)
-        variance = variance + strata.trace(self.readout.covariance)
-        return np.stack([mean.reshape(shape), variance.reshape(shape)])
+        kappa_places, kappa_shape = self._places(kappa)
+        if self.readout is None or not self.point.converged or not kappa_places.size:
+            return np.full((2, *kappa_shape), np.nan)
+        kappa_strata, mean_readout = self.point.model.along_target(kappa_places), self.readout.mean
+        output_mean, _, output_variance = kappa_strata.along(mean_readout)
+        output_variance = output_variance + kappa_strata.trace(self.readout.covariance)
+        return np.stack([output_mean.reshape(kappa_shape), output_variance.reshape(kappa_shape)])
 
     def _target(self, kappa: ArrayLike) -> Conditional:
         """Law of the target given kappa, of which it is a function: its variance is 0."""
-        places, shape = self._places(kappa)
-        mean = np.asarray(self.point.model.law.mean(*places))
-        return lambda values: values.reshape(shape), mean, np.zeros_like(mean)
+        kappa_places, kappa_shape = self._places(kappa)
+        target_mean = np.asarray(self.point.model.law.mean(*kappa_places))
+        return lambda values: values.reshape(kappa_shape), target_mean, np.zeros_like(target_mean)
 
     def _places(self, kappa: ArrayLike) -> tuple[Array, tuple[int, ...]]:
         """kappa as (T, N), and the shape (...)."""
@@ -305,22 +305,22 @@ def learned_function(
         if direction is not None:
             raise InvalidArgument("direction", direction, "left out: a layer has the target's")
         if model.inputs is not None:
-            allowed = "left out of a layer here, where all its inputs are N(0, I)"
-            raise InvalidArgument("inputs", model.inputs, allowed)
-        layer_arguments = alpha, samples, lam, "square", quadrature_tol, time_limit
-        layer_point, points = solve_layer(model, *layer_arguments)
+            allowed_here = "left out of a layer here, where all its inputs are N(0, I)"
+            raise InvalidArgument("inputs", model.inputs, allowed_here)
+        layer_options = alpha, samples, lam, "square", quadrature_tol, time_limit
+        layer_point, points = solve_layer(model, *layer_options)
         return LearnedByReadout(layer_point, points.last)
     alpha = alpha_of_limit(alpha, samples)
     model.refuse_channel()
     if model.reuse and (
         model.labels.target.dimension > 1 or model.step.initialisation == "gaussian"
     ):
-        allowed = "0 here for targets of several directions and Gaussian rows"
-        raise InvalidArgument("reuse", model.reuse, allowed)
+        allowed_here = "0 here for targets of several directions and Gaussian rows"
+        raise InvalidArgument("reuse", model.reuse, allowed_here)
     model.refuse_own_dimension()
-    solve_options: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
-    point = solve(model, alpha=alpha, lam=lam, **solve_options)
+    point_options: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
+    learned_point = solve(model, alpha=alpha, lam=lam, **point_options)
     if direction is None:
-        return LearnedFunction(point)
-    coordinate_count = len(point.model.components.basis)
-    return LearnedAlong(point, unit_vector("direction", direction, coordinate_count))
+        return LearnedFunction(learned_point)
+    coordinate_count = len(learned_point.model.components.basis)
+    return LearnedAlong(learned_point, unit_vector("direction", direction, coordinate_count))

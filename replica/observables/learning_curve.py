@@ -128,40 +128,40 @@ def learning_curve(
     (array([0.039608, 0.039111]), array([0.2979, 0.2655]))
     """
     solve_options: dict[str, Any] = {"time_limit": time_limit, "workers": workers}
-    values = {"lam": lam, "eta": grids.get("eta")}
-    searched = [name for name, value in values.items() if isinstance(value, str) and value == BEST]
-    with progress_callback(progress, "points") as advance:
+    typed = {"lam": lam, "eta": grids.get("eta")}
+    searched = [name for name, value in typed.items() if isinstance(value, str) and value == BEST]
+    with progress_callback(progress, "points") as advance_curve:
         if searched:
-            allowed = f"left out where {BEST} parameters are searched"
-            refuse_options(allowed, quadrature_tol=quadrature_tol)
+            allowed_curve = f"left out where {BEST} parameters are searched"
+            refuse_options(allowed_curve, quadrature_tol=quadrature_tol)
             typed_points = {"alpha": alpha, "samples": samples, "lam": lam}
             noted_changes = [*CHANGES] if flag("notes", notes) else []
-            solve_options |= {"noted": noted_changes, "progress": advance}
+            solve_options |= {"noted": noted_changes, "progress": advance_curve}
             best_curve = at_best(model, searched, typed_points, grids, loss, **solve_options)
             dataset = best_curve.dataset() if isinstance(best_curve, Grid) else best_curve
         elif isinstance(model, Given):
             refuse_limit_options(*grids, workers=workers, notes=notes)
-            accuracy = quadrature_tol, time_limit
-            dataset = layer_curve(model, alpha, samples, lam, loss, *accuracy, advance)
+            curve_accuracy = quadrature_tol, time_limit
+            dataset = layer_curve(model, alpha, samples, lam, loss, *curve_accuracy, advance_curve)
         else:
             solve_options["quadrature_tol"] = quadrature_tol
-            grid = solve_grid(
+            curve_grid = solve_grid(
                 model,
                 alpha=alpha_of_limit(alpha, samples),
                 lam=lam,
                 grids=grids,
                 loss=loss,
-                progress=advance,
+                progress=advance_curve,
                 **solve_options,
             )
             if flag("notes", notes):
-                grid = grid.with_changes(progress=advance, **solve_options)
-            dataset = grid.dataset()
-    notes_of_all = (
+                curve_grid = curve_grid.with_changes(progress=advance_curve, **solve_options)
+            dataset = curve_grid.dataset()
+    curve_notes = (
         notes_on(model, dataset) if isinstance(model, Given) else [ratio_note(dataset.alpha.values)]
     )
-    for note in filter(None, notes_of_all):
-        logging.getLogger(__name__).warning(note)
+    for curve_note in filter(None, curve_notes):
+        logging.getLogger(__name__).warning(curve_note)
     if flag("raise_on_failure", raise_on_failure) and (failed := int((~dataset.converged).sum())):
         raise ConvergenceError(f"{failed} points did not converge", dataset)
     return dataset
@@ -182,49 +182,49 @@ def at_best(
     """:func:`learning_curve` with the best value of every ``searched`` parameter, lam, eta, or
     both, at every point of a grid, and the ``noted`` of CHANGES."""
     of_square(loss)
-    fixed_grids = {name: value for name, value in grids.items() if name not in searched}
+    curve_grids = {name: value for name, value in grids.items() if name not in searched}
     models: list[Any] = [model]
-    axes: dict[str, Array] = {}
+    curve_axes: dict[str, Array] = {}
     if isinstance(model, Given):
         refuse_limit_options(*grids, notes=bool(noted), workers=workers)
         name, value = asked(model, typed_points.get("alpha"), typed_points.get("samples"))
-        column_names = layer_columns(model, SQUARE)
+        curve_names = layer_columns(model, SQUARE)
     else:
         if "eta" in searched and "rate" in grids:
-            allowed = f"left out where the {BEST} eta is searched"
-            raise InvalidArgument("rate", grids["rate"], allowed)
+            allowed_search = f"left out where the {BEST} eta is searched"
+            raise InvalidArgument("rate", grids["rate"], allowed_search)
         name, value = "alpha", alpha_of_limit(typed_points["alpha"], typed_points.get("samples"))
-        axes = grid_axes(model, fixed_grids)
-        models = models_on_grid(model, axes)
-        column_names = [*model_columns(models[0], SQUARE), *noted]
+        curve_axes = grid_axes(model, curve_grids)
+        models = models_on_grid(model, curve_axes)
+        curve_names = [*model_columns(models[0], SQUARE), *noted]
     point_values = {name: value} if "lam" in searched else {name: value, "lam": typed_points["lam"]}
     point_axes = {name: positive(name, values) for name, values in point_values.items()}
-    search = optimal_lambda if searched == ["lam"] else optimal_eta
+    best_search = optimal_lambda if searched == ["lam"] else optimal_eta
     curve_points = places_on_grid(point_axes)
     check_points("a grid", (len(models), len(curve_points)), 10**5)
-    row = partial(_best_row, [*searched, *column_names], search, time_limit=time_limit)
+    row = partial(_best_point, [*searched, *curve_names], best_search, time_limit=time_limit)
     tasks = [partial(row, one, **place) for one, place in itertools.product(models, curve_points)]
     best_rows = computed(tasks, workers, progress)
-    columns = {key: np.array([row[key] for row in best_rows]) for key in best_rows[0]}
-    scalar_axes = scalar_arguments(**fixed_grids, **point_values)
+    curve_columns = {key: np.array([row[key] for row in best_rows]) for key in best_rows[0]}
+    scalar_axes = scalar_arguments(**curve_grids, **point_values)
     if isinstance(model, Given):
-        return with_noted(model, data_set(point_axes, columns, model.described, scalar_axes))
-    return Grid(model, axes | point_axes, models, columns, [SQUARE], scalar_axes)
+        return with_noted(model, data_set(point_axes, curve_columns, model.described, scalar_axes))
+    return Grid(model, curve_axes | point_axes, models, curve_columns, [SQUARE], scalar_axes)
 
 
-def _best_row(
+def _best_point(
     names: list[str], search: Callable[..., Optimum], model: Any, **at: Any
 ) -> dict[str, Any]:
     """Results at the point that a ``search`` finds, by their ``names``."""
     try:
-        optimum = search(model, **at)
+        best_at = search(model, **at)
     except ConvergenceError as error:
-        no_values = dict.fromkeys(names, np.nan)
-        return no_values | {
+        unknown_values = dict.fromkeys(names, np.nan)
+        return unknown_values | {
             "converged": False,
             "status": str(getattr(error, "status", error)),
             "iterations": 0,
             "at_edge": "",
         }
-    best = {name: getattr(optimum if name == "eta" else optimum.point, name) for name in names}
-    return best | {"status": optimum.point.status.value, "at_edge": " ".join(optimum.at_edge)}
+    best = {name: getattr(best_at if name == "eta" else best_at.point, name) for name in names}
+    return best | {"status": best_at.point.status.value, "at_edge": " ".join(best_at.at_edge)}

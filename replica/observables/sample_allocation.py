@@ -96,23 +96,23 @@ class SampleAllocation(Displayed):
     def notes(self) -> list[str]:
         """Notes on the best use: nothing learned, few samples of a layer, other uses that are
         as good, and a budget that may be meant for N."""
-        best_plan, notes = self.best, [ratio_note(self.budget, "budget")]
-        if best_plan.test_error > (1 - NOTHING_LEARNED) * self.zero_error:
+        best_use, use_notes = self.best, [ratio_note(self.budget, "budget")]
+        if best_use.test_error > (1 - NOTHING_LEARNED) * self.zero_error:
             return [
                 f"no use is better than predicting 0, of error {self.zero_error:.4g}: the student "
                 "cannot learn this target in a step (replica staircase), or the budget is too small"
             ]
-        fewest = min(best_plan.alpha0, best_plan.alpha)
+        fewest = min(best_use.alpha0, best_use.alpha)
         # a readout on 0.012 d samples has 5 at d = 400, and the limit is 40 % off there (simulated)
         if fewest < 0.05:
-            notes.append(
+            use_notes.append(
                 f"a layer of the best use has only {fewest:.2g} d samples, {1000 * fewest:.0f} at "
                 "d = 1000: networks of so few may be far from this limit (simulate them)"
             )
-        nearly_best = (1 + 2e-4) * best_plan.test_error  # the search does not tell these apart
+        nearly_best = (1 + 2e-4) * best_use.test_error  # the search does not tell these apart
         if equal_uses := [plan.use for plan in self.plans[1:] if plan.test_error <= nearly_best]:
-            notes.append(f"as good, as far as the search can tell: {', '.join(equal_uses)}")
-        return [note for note in notes if note]
+            use_notes.append(f"as good, as far as the search can tell: {', '.join(equal_uses)}")
+        return [use_note for use_note in use_notes if use_note]
 
     @property
     def converged(self) -> bool:
@@ -136,15 +136,15 @@ class SampleAllocation(Displayed):
         return plot_allocation(self._rows(), ax, described=self.settings)
 
     def _facts(self) -> dict[str, Any]:
-        best_plan = self.best
-        values = {name: getattr(best_plan, name) for name in ("alpha0", "alpha", "eta", "lam")}
-        text = f"{best_plan.use}: " + ", ".join(f"{name} {x:.4g}" for name, x in values.items())
+        best_use = self.best
+        use_values = {name: getattr(best_use, name) for name in ("alpha0", "alpha", "eta", "lam")}
+        use = f"{best_use.use}: " + ", ".join(f"{name} {x:.4g}" for name, x in use_values.items())
         use_errors = {plan.use: plan.test_error for plan in reversed(self.plans) if plan.solved}
-        unsolved = sum(not plan.solved for plan in self.plans)
-        use_errors.pop(best_plan.use, None)
-        not_solved = {"not_solved": f"{unsolved} of {len(self.plans)}"} if unsolved else {}
+        unsolved_n = sum(not plan.solved for plan in self.plans)
+        use_errors.pop(best_use.use, None)
+        unsolved_fact = {"not_solved": f"{unsolved_n} of {len(self.plans)}"} if unsolved_n else {}
         note = {"note": "; ".join(self.notes)} if self.notes else {}
-        return {"best": text, "test_error": best_plan.test_error} | use_errors | not_solved | note
+        return {"best": use, "test_error": best_use.test_error} | use_errors | unsolved_fact | note
 
     def _rows(self) -> list[dict[str, Any]]:
         return [asdict(plan) for plan in self.plans]
@@ -210,29 +210,29 @@ def sample_allocation(
     check_step(step)
     if step.step.steps:
         raise InvalidArgument("steps", step.step.steps, "a single step")
-    step, samples = step.step, number("budget", budget)
+    step, samples_n = step.step, number("budget", budget)
     layer_shares = axis("parts", parts)
     if not ((layer_shares > 0) & (layer_shares < 1)).all():
         raise InvalidArgument("parts", parts, "shares between 0 and 1")
-    penalty = None if isinstance(lam, str) and lam == BEST else number("lam", lam)
+    use_penalty = None if isinstance(lam, str) and lam == BEST else number("lam", lam)
     if not (eta is None or (isinstance(eta, str) and eta == BEST)):
         raise InvalidArgument("eta", eta, f"{BEST}, or left out: the step has its own")
-    how: dict[str, Any] = {"time_limit": limits(None, time_limit)[1]}
+    use_how: dict[str, Any] = {"time_limit": limits(None, time_limit)[1]}
     search: Any = optimal_lambda
-    if eta == BEST or penalty is not None:
-        search, how = optimal_eta if eta == BEST else solve, how | {"lam": penalty}
+    if eta == BEST or use_penalty is not None:
+        search, use_how = optimal_eta if eta == BEST else solve, use_how | {"lam": use_penalty}
 
     def plan(use: str, of_step: float, of_readout: float, reuse: float = 0.0) -> Plan:
         """A use of these shares of the samples."""
-        planned_step, alpha = replace(step, alpha0=of_step * samples), of_readout * samples
-        plan_values = dict.fromkeys(("eta", "lam", "test_error", "train_error"), np.nan)
-        use_options, at_edge = how | ({"quadrature_tol": 1e-4} if reuse else {}), ""
-        with suppress(ConvergenceError, QuadratureError), deadline(how["time_limit"]):
+        planned_step, alpha = replace(step, alpha0=of_step * samples_n), of_readout * samples_n
+        use_values = dict.fromkeys(("eta", "lam", "test_error", "train_error"), np.nan)
+        use_options, at_edge = use_how | ({"quadrature_tol": 1e-4} if reuse else {}), ""
+        with suppress(ConvergenceError, QuadratureError), deadline(use_how["time_limit"]):
             found = search(planned_step.network(beta=beta, reuse=reuse), alpha=alpha, **use_options)
             point, at_edge = getattr(found, "point", found), " ".join(getattr(found, "at_edge", ()))
-            errors = {name: getattr(point, name) for name in ("test_error", "train_error")}
-            plan_values = {"eta": point.model.step.eta, "lam": point.lam} | errors
-        return Plan(use, planned_step.alpha0, alpha, reuse, at_edge=at_edge, **plan_values)
+            use_errors = {name: getattr(point, name) for name in ("test_error", "train_error")}
+            use_values = {"eta": point.model.step.eta, "lam": point.lam} | use_errors
+        return Plan(use, planned_step.alpha0, alpha, reuse, at_edge=at_edge, **use_values)
 
     def split(share: float) -> float:
         """The test error of a split, which is kept."""
@@ -251,8 +251,8 @@ def sample_allocation(
     minimize_scalar(split, bounds=(0.02, 0.98), method="bounded", options={"xatol": 0.01})
     best_split = min(splits, key=lambda one: one.ranked)
     plans += [] if best_split in plans else [best_split]
-    searched = {"alpha0"} if eta is None else {"alpha0", "eta"}
-    described = {name: value for name, value in describe(step).items() if name not in searched}
+    unsaid = {"alpha0"} if eta is None else {"alpha0", "eta"}
+    step_settings = {name: value for name, value in describe(step).items() if name not in unsaid}
     plans.sort(key=lambda one: one.ranked)
     zero_error = LabelLaw(step.target).averages().power
-    return SampleAllocation(samples, tuple(plans), described | {"beta": beta}, zero_error)
+    return SampleAllocation(samples_n, tuple(plans), step_settings | {"beta": beta}, zero_error)

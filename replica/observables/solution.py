@@ -189,63 +189,63 @@ class Solution(Displayed):
         """
         return self._change("network_difference")
 
-    def _change(self, name: str) -> float:
+    def _change(self, change_name: str) -> float:
         """Relative change of the headline error under one of CHANGES."""
-        if self._given:
+        if self._is_given:
             return 0.0
-        shown, point = headline_error(self.model), (np.array([self.alpha]), np.array([self.lam]))
+        shown, place = headline_error(self.model), (np.array([self.alpha]), np.array([self.lam]))
 
         def error(model: SpikedRandomFeatures) -> float:
-            return float(getattr(evaluate(model, *point, loss=self.loss), shown).item())
+            return float(getattr(evaluate(model, *place, loss=self.loss), shown).item())
 
         with deadline(NETWORK_TIME):
-            return float(CHANGES[name].of(self.model, getattr(self, shown), error))
+            return float(CHANGES[change_name].of(self.model, getattr(self, shown), error))
 
     @property
     def notes(self) -> list[str]:
         """Sentences on how far this point may be off, and why: the size of a network, an sRF in its
         place, few samples, or more of them than rows; and where alpha may be meant for n."""
-        if self._given:
+        if self._is_given:
             return [note for note, said in notes_of(self.model, vars(self)).items() if said]
-        changes = [(name, getattr(self, name), change) for name, change in CHANGES.items()]
-        notes = [f"{name} {x:+.0%} {of.said}" for name, x, of in changes if abs(x) > of.noted]
+        point_changes = [(name, getattr(self, name), change) for name, change in CHANGES.items()]
+        n = [f"{name} {x:+.0%} {of.said}" for name, x, of in point_changes if abs(x) > of.noted]
         if self.converged and np.isnan(self.finite_size_shift):
-            notes.append("finite_size_shift is not known: no answer, or none in time, at d = 1000")
-        at_size = self.model.rows is not None and np.isfinite(self.model.dimension)
+            n.append("finite_size_shift is not known: no answer, or none in time, at d = 1000")
+        has_size = self.model.rows is not None and np.isfinite(self.model.dimension)
         with deadline(NETWORK_TIME):
-            few_note = few_products_note([self.model], np.array([self.alpha]))
-        price = price_note(self.model, self.loss) if notes or at_size else ""
-        return notes + [note for note in (few_note, price, ratio_note(self.alpha)) if note]
+            few_text = few_products_note([self.model], np.array([self.alpha]))
+        price_text = price_note(self.model, self.loss) if n or has_size else ""
+        return n + [note for note in (few_text, price_text, ratio_note(self.alpha)) if note]
 
     @property
-    def _given(self) -> bool:
+    def _is_given(self) -> bool:
         """True if the model is a given layer or given features, not a limit."""
         return isinstance(self.model, Given)
 
     @property
     def settings(self) -> dict[str, Any]:
         """The problem and the point, in plain values; the loss where it is not the square."""
-        described = self.model.described if self._given else describe_with_step(self.model)
-        named = {} if self.loss.is_square else {"loss": self.loss.name}
-        return described | {name: getattr(self, name) for name in self._place} | named
+        described = self.model.described if self._is_given else describe_with_step(self.model)
+        loss_setting = {} if self.loss.is_square else {"loss": self.loss.name}
+        return described | {name: getattr(self, name) for name in self._point_names} | loss_setting
 
     @property
-    def _place(self) -> list[str]:
+    def _point_names(self) -> list[str]:
         """Names of the coordinates of the point."""
-        return ["samples" if self._given else "alpha", "lam"]
+        return ["samples" if self._is_given else "alpha", "lam"]
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """The errors at ten times fewer to ten times more samples, a star at this point."""
-        name = self._place[0]
-        x = getattr(self, name) * np.geomspace(0.1, 10, 41)
-        if self._given:
-            curve = layer_curve(self.model, None, x, self.lam, self.loss)
+        name = self._point_names[0]
+        sample_axis = getattr(self, name) * np.geomspace(0.1, 10, 41)
+        if self._is_given:
+            curve = layer_curve(self.model, None, sample_axis, self.lam, self.loss)
         else:
-            at = {"alpha": x, "lam": self.lam, "loss": self.loss}
-            curve = solve_grid(self.model, **at, grids={}).dataset()
+            point_fit = {"alpha": sample_axis, "lam": self.lam, "loss": self.loss}
+            curve = solve_grid(self.model, **point_fit, grids={}).dataset()
         ax = plot_curve(curve, ax)
-        x = getattr(self, name)
-        mark_place(ax, x, getattr(self, error_drawn(curve)), setting(name, x))
+        sample_axis = getattr(self, name)
+        mark_place(ax, sample_axis, getattr(self, error_drawn(curve)), setting(name, sample_axis))
         return add_legend(ax)
 
     def plot_confusion(self, ax: "Axes | None" = None) -> "Axes":
@@ -253,26 +253,26 @@ class Solution(Displayed):
         return plot_confusion(self, ax)
 
     def _facts(self) -> dict[str, Any]:
-        errors: dict[str, Any] = {}
-        losses = [] if self.loss.is_square else ["loss_error", "train_loss"]
+        point_errors: dict[str, Any] = {}
+        loss_names = [] if self.loss.is_square else ["loss_error", "train_loss"]
         # outputs are not fitted to labels by losses of the margin
-        squares = [] if self.loss.kind == "margin" else ["test_error", "train_error"]
-        for name in ("classification_error", *losses, *squares):
-            value, stderr = getattr(self, name), getattr(self, f"{name}_stderr", np.nan)
-            if name in self._shown:
-                errors[name] = value if np.isnan(stderr) else f"{value:.6g} +- {stderr:.2g}"
+        square_names = [] if self.loss.kind == "margin" else ["test_error", "train_error"]
+        for name in ("classification_error", *loss_names, *square_names):
+            error, stderr = getattr(self, name), getattr(self, f"{name}_stderr", np.nan)
+            if name in self._shown_columns:
+                point_errors[name] = error if np.isnan(stderr) else f"{error:.6g} +- {stderr:.2g}"
         accuracy = f"residual {self.residual:.1e}, quadrature_error {self.quadrature_error:.1e}"
-        notes = {"notes": "; ".join(self.notes)} if self.notes else {}
-        return errors | {"status": f"{self.status.value} ({accuracy})"} | notes
+        point_notes = {"notes": "; ".join(self.notes)} if self.notes else {}
+        return point_errors | {"status": f"{self.status.value} ({accuracy})"} | point_notes
 
     @property
-    def _shown(self) -> list[str]:
+    def _shown_columns(self) -> list[str]:
         """Names of the columns of tables."""
-        of = layer_columns if self._given else model_columns
-        return of(self.model, self.loss)
+        columns_of = layer_columns if self._is_given else model_columns
+        return columns_of(self.model, self.loss)
 
     def _rows(self) -> list[dict[str, Any]]:
-        row = {name: getattr(self, name) for name in [*self._place, *self._shown]}
+        row = {name: getattr(self, name) for name in [*self._point_names, *self._shown_columns]}
         return [row | {"status": self.status.value}]
 
 
@@ -344,18 +344,18 @@ def solve(
     problem: SpikedRandomFeatures | Given = model_of(model, beta, theory, alpha, Given)
     if isinstance(problem, Given):
         solution, _ = solve_layer(problem, alpha, samples, lam, loss, quadrature_tol, time_limit)
-        for note in solution.notes if solution.converged else ():
-            logging.getLogger(__name__).warning(note)
+        for point_note in solution.notes if solution.converged else ():
+            logging.getLogger(__name__).warning(point_note)
     else:
         if alpha is None or samples is not None:
             alpha = alpha_of_limit(alpha, samples)
         assert alpha is not None
-        minimised = as_loss(loss)
-        evaluated = evaluate(
+        minimised_loss = as_loss(loss)
+        evaluated_point = evaluate(
             problem,
             np.array([number("alpha", alpha)]),
             np.array([number("lam", lam)]),
-            loss=minimised,
+            loss=minimised_loss,
             quadrature_tol=quadrature_tol,
             time_limit=time_limit,
         )
@@ -363,10 +363,10 @@ def solve(
             model=problem,
             alpha=float(alpha),
             lam=float(lam),
-            loss=minimised,
-            overlaps=Overlaps(*(part[0] for part in evaluated.overlaps)),
-            conjugates=Conjugates(*(part[0] for part in evaluated.conjugates)),
-            **{name: getattr(evaluated, name).item() for name in ridge.COLUMNS},
+            loss=minimised_loss,
+            overlaps=Overlaps(*(overlap[0] for overlap in evaluated_point.overlaps)),
+            conjugates=Conjugates(*(overlap[0] for overlap in evaluated_point.conjugates)),
+            **{name: getattr(evaluated_point, name).item() for name in ridge.COLUMNS},
         )
     failed = not solution.converged
     if raise_on_failure is not False and flag("raise_on_failure", raise_on_failure) and failed:
@@ -390,11 +390,11 @@ def solve_layer(
 ) -> tuple[Solution, ReadoutPoints]:
     """Solution of a given layer, see :func:`replica.solve`, and the points that it is the one of;
     notes are not logged."""
-    name, value = asked(model, alpha, samples)
-    n = samples_of(model, name, np.array([number(name, value)]))
-    penalty = np.array([number("lam", lam)])
-    minimised = as_loss(loss)
-    points = layer_points(model, n, penalty, minimised, quadrature_tol, time_limit)
-    at = {"samples": n.item(), "lam": penalty.item(), "loss": minimised}
-    columns = {name: column.item() for name, column in points.columns.items()}
-    return Solution(model=model, **at, **columns, confusion=points.confusion), points
+    samples_name, value = asked(model, alpha, samples)
+    readout_samples = samples_of(model, samples_name, np.array([number(samples_name, value)]))
+    layer_lam = np.array([number("lam", lam)])
+    layer_loss = as_loss(loss)
+    points = layer_points(model, readout_samples, layer_lam, layer_loss, quadrature_tol, time_limit)
+    layer_point = {"samples": readout_samples.item(), "lam": layer_lam.item(), "loss": layer_loss}
+    point_columns = {samples_name: column.item() for samples_name, column in points.columns.items()}
+    return Solution(model=model, **layer_point, **point_columns, confusion=points.confusion), points

@@ -29,11 +29,11 @@ def headline_error(model: SpikedRandomFeatures) -> str:
 
 def model_columns(model: SpikedRandomFeatures, loss: Loss) -> list[str]:
     """Names of the columns of tables, for a model and a loss."""
-    bias = ["trained_bias"] if model.train_bias else []
-    losses = [] if loss.is_square else ["loss_error", "train_loss"]
-    binary = ["classification_error"] if model.labels.binary else []
+    bias_columns = ["trained_bias"] if model.train_bias else []
+    loss_columns = [] if loss.is_square else ["loss_error", "train_loss"]
+    class_columns = ["classification_error"] if model.labels.binary else []
     accuracy = ["converged", "residual", "quadrature_error", "iterations", "status"]
-    return [*bias, "test_error", "train_error", *losses, *binary, *accuracy]
+    return [*bias_columns, "test_error", "train_error", *loss_columns, *class_columns, *accuracy]
 
 
 def of_size(model: SpikedRandomFeatures) -> SpikedRandomFeatures:
@@ -51,10 +51,10 @@ def network_after_steps(model: SpikedRandomFeatures) -> SpikedRandomFeatures:
 def ratio_note(alpha: ArrayLike, name: str = "alpha") -> str:
     """Sentence where the largest ``alpha``, or ratio of another name, is probably a number of
     samples; else empty."""
-    largest = np.max(alpha, initial=0.0)
-    return bool(largest > LARGEST_RATIO) * (
-        f"{name} = {largest:g} is n/d, samples over input dimension: for n = {largest:g} samples "
-        f"give {largest:g}/d"
+    ratio = np.max(alpha, initial=0.0)
+    return bool(ratio > LARGEST_RATIO) * (
+        f"{name} = {ratio:g} is n/d, samples over input dimension: for n = {ratio:g} samples "
+        f"give {ratio:g}/d"
     )
 
 
@@ -62,16 +62,16 @@ def few_products_note(models: Iterable[SpikedRandomFeatures], alpha: Array) -> s
     """Sentence where networks at d = 1000, or at a model's own dimension, use few directions of the
     bulk at some ``alpha`` (P,), so that they are far from a limit, of the model with the fewest;
     else empty."""
-    fewest, size = np.inf, np.nan
+    fewest, at_d = np.inf, np.nan
     for model in models:
         network = network_after_steps(model).on_fresh_samples.of_one_kind
         dimension = of_size(model).dimension
         with suppress(InvalidArgument, QuadratureError, GivenUp):  # rows are not known
             if network.rows is not None and network.rows.one_kind:
-                products = float(products_per_fit(network, alpha, dimension).min())
-                fewest, size = min((fewest, size), (products, dimension))
+                fit_products = float(products_per_fit(network, alpha, dimension).min())
+                fewest, at_d = min((fewest, at_d), (fit_products, dimension))
     return (fewest < 1) * (
-        f"networks of d = {size:g} may be far from this: their rows have {fewest:.2g} products of "
+        f"networks of d = {at_d:g} may be far from this: their rows have {fewest:.2g} products of "
         "two directions for each sample or neuron (docs/network.md, how large d must be)"
     )
 
@@ -103,15 +103,15 @@ class Change(NamedTuple):
         readout on fresh ones, which is also what a finite dimension changes."""
         try:
             fresh = model.on_fresh_samples
-            other, other_error = self.other(fresh), here
-            if other is not fresh and np.any(here > 0):
+            other_model, changed_error = self.other(fresh), here
+            if other_model is not fresh and np.any(here > 0):
                 here = here if fresh is model else np.where(np.isfinite(here), error(fresh), np.nan)
-                other_error = error(other)
+                changed_error = error(other_model)
         except (InvalidArgument, QuadratureError, GivenUp):  # there is none, or it takes long
-            other_error = np.nan
+            changed_error = np.nan
         with np.errstate(divide="ignore", invalid="ignore"):
-            change = np.divide(other_error, here) - 1
-        return np.where(np.isfinite(change), change, np.nan)
+            error_change = np.divide(changed_error, here) - 1
+        return np.where(np.isfinite(error_change), error_change, np.nan)
 
 
 CHANGES = {

@@ -79,7 +79,7 @@ def test_damage_is_reported_and_written_over(tmp_path, caplog, damage):
 def forged(value):
     """A cell's text with ``value`` as one of its numbers, and the checksum that belongs to it."""
     errors = [[[0.1 + 0.2, 1e-300]], [[value, 0.0]]]
-    return json.dumps({"cell": CELL, "errors": errors, "sha256": store._digest(errors)})
+    return json.dumps({"cell": CELL, "errors": errors, "sha256": store._cell_digest(errors)})
 
 
 @pytest.mark.parametrize("value", [np.inf, "inf", "0.5", True, 1, [0.5], {}, 10**400])

@@ -22,23 +22,23 @@ def whole_number(name: str, value: Any, low: int, meaning: str, high: int = HUGE
     >>> whole_number("seeds", 2, 2, "a standard error needs two")
     2
     """
-    allowed = f"an integer of at least {low} ({meaning})"
+    allowed_count = f"an integer of at least {low} ({meaning})"
     try:
-        count = operator.index(value)
+        whole = operator.index(value)
     except TypeError:
-        raise InvalidArgument(name, value, allowed) from None
-    if count < low:
-        raise InvalidArgument(name, value, allowed)
-    if count > high:
-        raise InvalidArgument(name, value, f"{allowed}, at most {high:g}")
-    return count
+        raise InvalidArgument(name, value, allowed_count) from None
+    if whole < low:
+        raise InvalidArgument(name, value, allowed_count)
+    if whole > high:
+        raise InvalidArgument(name, value, f"{allowed_count}, at most {high:g}")
+    return whole
 
 
 def seed_count(seeds: Any, least: int = 1) -> int:
     """Number of independent draws, from ``least``, 1 or 2, to a million, or InvalidArgument."""
-    meaning = "independent draws" if least == 1 else "a standard error needs two draws"
+    seed_meaning = "independent draws" if least == 1 else "a standard error needs two draws"
     # a million: standard errors of a thousandth; each draw has a root of random numbers
-    return whole_number("seeds", seeds, least, meaning, 10**6)
+    return whole_number("seeds", seeds, least, seed_meaning, 10**6)
 
 
 def size(name: str, ratio: float, dimension: int) -> int:
@@ -51,14 +51,14 @@ def size(name: str, ratio: float, dimension: int) -> int:
     600
     """
     number(name, ratio, 0, np.inf, "a number of 0 or more", open_high=True)
-    count = round(ratio * dimension)
-    if count > HUGE:
-        allowed = f"at most {HUGE / dimension:.2g} at dimension d = {dimension}"
-        raise InvalidArgument(name, ratio, allowed)
-    if count < 1:
-        allowed = f"at least 1/d, to mean one or more at dimension d = {dimension}"
-        raise InvalidArgument(name, ratio, allowed)
-    return count
+    rounded_size = round(ratio * dimension)
+    if rounded_size > HUGE:
+        allowed_ratio = f"at most {HUGE / dimension:.2g} at dimension d = {dimension}"
+        raise InvalidArgument(name, ratio, allowed_ratio)
+    if rounded_size < 1:
+        allowed_ratio = f"at least 1/d, to mean one or more at dimension d = {dimension}"
+        raise InvalidArgument(name, ratio, allowed_ratio)
+    return rounded_size
 
 
 def byte_count(name: str, value: Any) -> float:
@@ -69,12 +69,12 @@ def byte_count(name: str, value: Any) -> float:
     >>> byte_count("memory", "1.5 GB")
     1500000000.0
     """
-    text = str(value).strip().upper()
-    number_and_unit = re.fullmatch(r"(\d+\.?\d*(?:E\+?\d+)?) *([KMGT]?B)?", text)
-    if not number_and_unit or not 0 < float(number_and_unit[1]) < math.inf:
+    byte_text = str(value).strip().upper()
+    bytes_and_unit = re.fullmatch(r"(\d+\.?\d*(?:E\+?\d+)?) *([KMGT]?B)?", byte_text)
+    if not bytes_and_unit or not 0 < float(bytes_and_unit[1]) < math.inf:
         raise InvalidArgument(name, value, "a number of bytes, or such as 500MB or 2GB")
-    units = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
-    return float(number_and_unit[1]) * units[number_and_unit[2] or "B"]
+    unit_bytes = {"B": 1.0, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
+    return float(bytes_and_unit[1]) * unit_bytes[bytes_and_unit[2] or "B"]
 
 
 def fraction(name: str, value: Any, most: int) -> tuple[int, int]:
@@ -85,9 +85,9 @@ def fraction(name: str, value: Any, most: int) -> tuple[int, int]:
     >>> fraction("shard", "2/4", 10)
     (2, 4)
     """
-    part_and_count = value.split("/") if isinstance(value, str) else value
+    shard_and_count = value.split("/") if isinstance(value, str) else value
     try:
-        shard, shards = map(int, part_and_count)
+        shard, shards = map(int, shard_and_count)
     except (TypeError, ValueError):
         shard, shards = 0, 0
     if not 1 <= shard <= shards <= most:
@@ -97,9 +97,9 @@ def fraction(name: str, value: Any, most: int) -> tuple[int, int]:
 
 def check_array(rows: int, columns: int) -> None:
     """Refuse, before it is made, an array that no memory of this machine holds: InvalidArgument."""
-    need = 8.0 * rows * columns
-    allowed = f"smaller: an array of {rows:.3g} x {columns:.3g} takes {need / 1e9:.2g} GB"
-    check_bytes(need, "dimension, alpha or beta", None, allowed)
+    bytes_needed = 8.0 * rows * columns
+    allowed = f"smaller: an array of {rows:.3g} x {columns:.3g} takes {bytes_needed / 1e9:.2g} GB"
+    check_bytes(bytes_needed, "dimension, alpha or beta", None, allowed)
 
 
 def seed_sequence(rng: Any) -> SeedSequence:
@@ -121,8 +121,8 @@ def seed_sequence(rng: Any) -> SeedSequence:
     try:
         return SeedSequence(rng)
     except (TypeError, ValueError):
-        allowed = "None, an integer of 0 or more, a SeedSequence or a Generator"
-        raise InvalidArgument("rng", rng, allowed) from None
+        allowed_rng = "None, an integer of 0 or more, a SeedSequence or a Generator"
+        raise InvalidArgument("rng", rng, allowed_rng) from None
 
 
 def streams(rng: Any) -> list[SeedSequence]:

@@ -52,9 +52,9 @@ def gaussian_inputs(samples: int, dimension: int, rng: Generator, *, width: int)
     >>> [X.shape for X in gaussian_inputs(1200, 8, np.random.default_rng(0), width=2**11)]
     [(512, 8), (512, 8), (176, 8)]
     """
-    rows = max(1, INPUT_BLOCK // max(dimension, width))
-    for start in range(0, samples, rows):
-        yield rng.standard_normal((min(rows, samples - start), dimension))
+    block_rows = max(1, INPUT_BLOCK // max(dimension, width))
+    for first_input in range(0, samples, block_rows):
+        yield rng.standard_normal((min(block_rows, samples - first_input), dimension))
 
 
 def mixed_inputs(
@@ -69,18 +69,18 @@ def mixed_inputs(
     """Inputs of a ``law``, N(0, I) where there is none, in blocks as ``gaussian_inputs`` has them,
     each with the components (b,) of its rows; along the orthonormal rows of ``frame`` (D, d), or
     the first axes."""
-    components = np.zeros(samples, dtype=int) if law is None else law.components(samples, rng)
-    start = 0
+    input_components = np.zeros(samples, dtype=int) if law is None else law.components(samples, rng)
+    first_row = 0
     for X in gaussian_inputs(samples, dimension, rng, width=width):
-        component = components[start : start + len(X)]
-        start += len(X)
+        component_of_row = input_components[first_row : first_row + len(X)]
+        first_row += len(X)
         if law is None:
-            yield X, component
+            yield X, component_of_row
         elif frame is None:
-            yield law.at(X, component), component
+            yield law.at(X, component_of_row), component_of_row
         else:
-            normal = X @ frame.T
-            yield X + (law.at(normal, component) - normal) @ frame, component
+            X_frame = X @ frame.T
+            yield X + (law.at(X_frame, component_of_row) - X_frame) @ frame, component_of_row
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +129,12 @@ class Instance:
 
     def features(self, X: Array, bias: float = 0.0, rng: Generator | None = None) -> Array:
         """Phi = sigma(X W^T + bias) + noise, (n, p), of inputs (n, d); ``bias`` is added to all."""
-        fields = X @ self.W.T
-        fields += arrays.like(self.bias + bias, fields)
-        Phi = _apply(self.student, fields)
+        pre_activations = X @ self.W.T
+        pre_activations += arrays.like(self.bias + bias, pre_activations)
+        Phi = _apply_student(self.student, pre_activations)
         if self.feature_noise:
-            noise = default_rng(rng).standard_normal(Phi.shape)
-            Phi += arrays.like(np.sqrt(self.feature_noise) * noise, Phi)
+            feature_noise = default_rng(rng).standard_normal(Phi.shape)
+            Phi += arrays.like(np.sqrt(self.feature_noise) * feature_noise, Phi)
         return Phi
 
     def targets(self, X: Array, component: Array | None = None) -> Array:
@@ -145,8 +145,8 @@ class Instance:
         self, X: Array, rng: Generator, noise: float | None = None, component: Array | None = None
     ) -> Array:
         """Labels with fresh noise of variance Delta, or another, (n,)."""
-        law = self._law if noise is None else replace(self._law, noise=noise)
-        return law.draw(self._arguments(X, component), rng)
+        label_law = self._law if noise is None else replace(self._law, noise=noise)
+        return label_law.draw(self._arguments(X, component), rng)
 
     def _arguments(self, X: Array, component: Array | None) -> Array:
         """Arguments of the target: projections (T, n), or the components of the inputs (1, n)."""
@@ -160,16 +160,16 @@ class Instance:
         return LabelLaw(self.target, self.noise, self.label_noise)
 
 
-def _apply(function: Activation, x: Any) -> Any:
+def _apply_student(student: Activation, fields: Any) -> Any:
     """sigma(x): by a function of the array's own library where there is one."""
-    if isinstance(x, np.ndarray):
-        return function(x)
-    xp = arrays.namespace(x)
-    if function.name in ("tanh", "sin", "erf") and hasattr(xp, function.name):
-        return getattr(xp, function.name)(x)
-    if function.name == "relu":
-        return xp.where(x > 0, x, xp.zeros_like(x))
-    return arrays.like(function(arrays.to_host(x)), x)
+    if isinstance(fields, np.ndarray):
+        return student(fields)
+    xp = arrays.namespace(fields)
+    if student.name in ("tanh", "sin", "erf") and hasattr(xp, student.name):
+        return getattr(xp, student.name)(fields)
+    if student.name == "relu":
+        return xp.where(fields > 0, fields, xp.zeros_like(fields))
+    return arrays.like(student(arrays.to_host(fields)), fields)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,12 +192,12 @@ class GaussianInstance(Instance):
         kappa = arrays.to_host(X[:, : groups.r.shape[1]])
         spike_fields = kappa @ groups.r.T + groups.bias + bias
         # Eq. (3.2), (n, A)
-        mean, first, variance = self.student.moments(spike_fields, groups.c)
+        mean_feature, first, variance = self.student.moments(spike_fields, groups.c)
         slope, feature_deviation = first / np.sqrt(groups.c), np.sqrt(variance + self.feature_noise)
         xi = np.random.default_rng(rng).standard_normal((len(spike_fields), len(self.group)))
         xi *= feature_deviation[:, self.group]
-        xi += mean[:, self.group]
-        fields = X @ self.W.T
-        fields *= arrays.like(slope[:, self.group], X)
-        fields += arrays.like(xi, X)
-        return fields
+        xi += mean_feature[:, self.group]
+        linear_fields = X @ self.W.T
+        linear_fields *= arrays.like(slope[:, self.group], X)
+        linear_fields += arrays.like(xi, X)
+        return linear_fields

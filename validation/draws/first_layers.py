@@ -65,25 +65,25 @@ def draw(
     """
     model = spiked_model(problem, beta)  # refuses what the theory does, such as a student's jump
     if problem.schedule:
-        step = cast(GradientStep, problem)
-        return list(trajectory(step, dimension=dimension, beta=beta, rng=rng))[-1]
-    groups = model.geometry
-    L = complement_root(groups.gamma)
-    spikes = groups.r.shape[1]
-    least_dimension = spikes + L.shape[1]
+        drawn_step = cast(GradientStep, problem)
+        return list(trajectory(drawn_step, dimension=dimension, beta=beta, rng=rng))[-1]
+    neuron_groups = model.geometry
+    L = complement_root(neuron_groups.gamma)
+    spike_count = neuron_groups.r.shape[1]
+    least_dimension = spike_count + L.shape[1]
     d = whole_number("dimension", dimension, max(2, least_dimension), "the input dimension d")
     row_rng = default_rng(seed_sequence(rng).spawn(1)[0])
     W = sphere_rows(size("beta", model.beta, d), d, row_rng)
-    axes = np.eye(least_dimension, d)
-    directions = groups.gamma @ axes[:spikes] + L @ axes[spikes:]
-    group_of_row = shares(np.arange(len(groups.c)), groups.fractions, len(W))
-    W *= np.sqrt(groups.c)[group_of_row, None]  # in place: W may fill most of the memory
-    W[:, :spikes] += groups.r[group_of_row]
-    bias = groups.bias[group_of_row]
+    spike_axes = np.eye(least_dimension, d)
+    spike_directions = neuron_groups.gamma @ spike_axes[:spike_count] + L @ spike_axes[spike_count:]
+    group_of_row = shares(np.arange(len(neuron_groups.c)), neuron_groups.fractions, len(W))
+    W *= np.sqrt(neuron_groups.c)[group_of_row, None]  # in place: W may fill most of the memory
+    W[:, :spike_count] += neuron_groups.r[group_of_row]
+    row_bias = neuron_groups.bias[group_of_row]
     label_law = model.target, model.noise, model.label_noise
-    target_directions = directions[: model.target.dimension]
-    input_fields = model.inputs, directions, model.feature_noise
-    return Instance(W, bias, target_directions, model.student, *label_law, *input_fields)
+    target_directions = spike_directions[: model.target.dimension]
+    input_fields = model.inputs, spike_directions, model.feature_noise
+    return Instance(W, row_bias, target_directions, model.student, *label_law, *input_fields)
 
 
 @answering
@@ -108,33 +108,33 @@ def trajectory(
     if beta is None:
         raise InvalidArgument("beta", beta, "given together with a GradientStep (p/d)")
     check_fixed_alpha0(problem)
-    D = problem.known_dimension
-    d = whole_number("dimension", dimension, max(2, D + 1), "the input dimension d")
+    target_dimension = problem.known_dimension
+    d = whole_number("dimension", dimension, max(2, target_dimension + 1), "the input dimension d")
     row_rng, input_rng, noise_rng = map(default_rng, streams(rng))
     W = sphere_rows(size("beta", beta, d), d, row_rng)
     if problem.initialisation == "gaussian":
         W *= np.sqrt(row_rng.chisquare(d, (len(W), 1)) / d)
-    bias = row_rng.permutation(spread(problem.bias, len(W)))  # independent of the readout
+    neuron_bias = row_rng.permutation(spread(problem.bias, len(W)))  # independent of the readout
     label_fields = problem.target, problem.noise, problem.label_noise
-    coordinate_axes = np.eye(D, d)
+    coordinate_axes = np.eye(target_dimension, d)
     directions = coordinate_axes[: problem.target.dimension]
-    instance = Instance(W, bias, directions, problem.student, *label_fields, problem.inputs)
-    readout = spread(problem.readout, len(W))
-    neurons: Any = {"student": problem.student, "readout": readout, "bias": bias}
+    instance = Instance(W, neuron_bias, directions, problem.student, *label_fields, problem.inputs)
+    first_readout = spread(problem.readout, len(W))
+    step_fields: Any = {"student": problem.student, "readout": first_readout, "bias": neuron_bias}
     for alpha0, eta in problem.schedule:
         if eta and not np.isfinite(alpha0):
             allowed = "finite in a simulation, where the gradient is a sum over n0 = alpha0 d "
             allowed += "samples (take a large alpha0, or simulate step.srf(beta=...))"
             raise InvalidArgument("alpha0", alpha0, allowed)
     yield instance
-    for t, (alpha0, eta) in enumerate(problem.schedule):
-        decay_factor, law = problem.decay_factor(t), problem.labels_at(t)
+    for step_index, (alpha0, eta) in enumerate(problem.schedule):
+        decay_factor, law = problem.decay_factor(step_index), problem.labels_at(step_index)
         if eta:
             target_axes = coordinate_axes[: law.target.dimension]
             learner = replace(instance, target=law.target, noise=law.noise, directions=target_axes)
-            blocks = instance.draw_inputs(size("alpha0", alpha0, d), input_rng)
-            batch = ((X, learner.labels(X, noise_rng, component=at)) for X, at in blocks)
-            W = gradient_step(instance.W, batch, eta=eta, decay_factor=decay_factor, **neurons)
+            input_blocks = instance.draw_inputs(size("alpha0", alpha0, d), input_rng)
+            batch = ((X, learner.labels(X, noise_rng, component=at)) for X, at in input_blocks)
+            W = gradient_step(instance.W, batch, eta=eta, decay_factor=decay_factor, **step_fields)
             instance = replace(instance, W=W)
         elif decay_factor < 1:
             instance = replace(instance, W=decay_factor * instance.W)
@@ -145,10 +145,10 @@ def spiked_model(problem: Problem, beta: float | None) -> SpikedRandomFeatures:
     """The sRF that the theory makes of ``problem``; checks both arguments on the way."""
     check_problem(problem)
     if problem.rows is not None:
-        allowed = "the GradientStep of it, which is what is drawn, or an sRF"
-        raise InvalidArgument("problem", "a network", allowed)
-    model: SpikedRandomFeatures = model_of(problem, beta)
-    return model
+        allowed_problem = "the GradientStep of it, which is what is drawn, or an sRF"
+        raise InvalidArgument("problem", "a network", allowed_problem)
+    srf_model: SpikedRandomFeatures = model_of(problem, beta)
+    return srf_model
 
 
 def shares(values: Array, fractions: Array, count: int) -> Array:
@@ -159,9 +159,9 @@ def shares(values: Array, fractions: Array, count: int) -> Array:
     >>> shares(np.array([7.0, 9.0]), np.array([0.25, 0.75]), 4).tolist()
     [7.0, 9.0, 9.0, 9.0]
     """
-    quantiles = (np.arange(count) + 0.5) / count
-    value_index = np.searchsorted(np.cumsum(fractions), quantiles * fractions.sum())
-    return values[np.minimum(value_index, len(values) - 1)]
+    share_quantiles = (np.arange(count) + 0.5) / count
+    quantile_index = np.searchsorted(np.cumsum(fractions), share_quantiles * fractions.sum())
+    return values[np.minimum(quantile_index, len(values) - 1)]
 
 
 def spread(law: Law, count: int) -> Array:
@@ -174,9 +174,9 @@ def spread(law: Law, count: int) -> Array:
 def sphere_rows(p: int, d: int, rng: Generator) -> Array:
     """p rows uniform on the unit sphere in d dimensions; InvalidArgument if they fit no memory."""
     check_array(p, d)
-    rows = rng.standard_normal((p, d))
-    rows /= np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
-    return rows
+    sphere = rng.standard_normal((p, d))
+    sphere /= np.sqrt(np.einsum("ij,ij->i", sphere, sphere))[:, None]
+    return sphere
 
 
 def gradient_step(
@@ -196,13 +196,13 @@ def gradient_step(
     """
     gradient_sum = np.zeros_like(W)
     mean_readout = np.broadcast_to(readout, len(W)) / len(W)
-    sample_count = 0
-    for X, y in batch:
-        fields = X @ W.T + bias
-        residual = y - student(fields) @ mean_readout  # f0 = (1/p) sum_i a~_i sigma
-        gradient_sum += (residual[:, None] * student.slope(fields)).T @ X
-        sample_count += len(X)
-    gradient_sum *= eta / sample_count * np.reshape(readout, (-1, 1))
+    batch_size = 0
+    for inputs, labels in batch:
+        pre_activations = inputs @ W.T + bias
+        residual = labels - student(pre_activations) @ mean_readout  # f0 = (1/p) sum_i a~_i sigma
+        gradient_sum += (residual[:, None] * student.slope(pre_activations)).T @ inputs
+        batch_size += len(inputs)
+    gradient_sum *= eta / batch_size * np.reshape(readout, (-1, 1))
     gradient_sum += decay_factor * W
     return gradient_sum
 
@@ -249,21 +249,21 @@ def as_given(model: SpikedRandomFeatures, drawn: Instance) -> FirstLayer:
     """
     if model.train_bias:
         raise InvalidArgument("train_bias", True, "False: a given first layer has its biases")
-    weights, directions = drawn.W, drawn.directions
+    row_weights, target_axes = drawn.W, drawn.directions
     if drawn.inputs is not None and drawn.frame is not None:  # to be the first axes
         frame_rotation = np.linalg.qr(drawn.frame.T, mode="complete")[0]
         frame_rotation[:, : len(drawn.frame)] = drawn.frame.T
-        weights, directions = weights @ frame_rotation, directions @ frame_rotation
+        row_weights, target_axes = row_weights @ frame_rotation, target_axes @ frame_rotation
     copied_names = "bias", "student", "target", "inputs", "noise", "label_noise"
     layer_fields: Any = {name: getattr(drawn, name) for name in copied_names}
-    layer_fields |= {"directions": directions.T, "intercept": model.intercept}
-    return FirstLayer(weights=weights, **layer_fields)
+    layer_fields |= {"directions": target_axes.T, "intercept": model.intercept}
+    return FirstLayer(weights=row_weights, **layer_fields)
 
 
 def instance_of(layer: FirstLayer) -> Instance:
     """The instance of a given layer, which all seeds share."""
-    label = layer.target, layer.noise, layer.label_noise, layer.inputs, None, layer.feature_noise
-    return Instance(layer.weights, layer.bias, layer.directions.T, layer.student, *label)
+    fields = layer.target, layer.noise, layer.label_noise, layer.inputs, None, layer.feature_noise
+    return Instance(layer.weights, layer.bias, layer.directions.T, layer.student, *fields)
 
 
 def draw_gaussian(model: SpikedRandomFeatures, *, dimension: int, rng: Any) -> GaussianInstance:

@@ -46,14 +46,14 @@ class Run:
     ) -> Iterator[Item]:
         """The items, one after the other; each is reported when it is done with: of a ``total``,
         ``before`` of which were done before."""
-        for done, item in enumerate(items, start=before + 1):
-            yield item
-            self.advance(done, len(items) if total is None else total)
+        for items_done, figure_item in enumerate(items, start=before + 1):
+            yield figure_item
+            self.advance(items_done, len(items) if total is None else total)
 
     def simulated(self, problem: Problem, **how: Any) -> Array:
         """Test errors simulated at one lam, from the seed 0: means and standard errors, (A, 2)."""
-        simulation = simulate(problem, rng=0, store=self.store, **how)
-        return np.hstack([simulation.test_error, simulation.test_error_stderr])
+        figure_simulation = simulate(problem, rng=0, store=self.store, **how)
+        return np.hstack([figure_simulation.test_error, figure_simulation.test_error_stderr])
 
     def stored(self, cell: Values, compute: Callable[[], Array], shape: tuple[int, ...]) -> Array:
         """The numbers of ``cell``, of ``shape``: read from the store, or computed and written
@@ -61,13 +61,13 @@ class Run:
         if self.store is None:
             return compute()
         cell = {"version": replica.__version__, "method": FIGURE_METHOD} | cell
-        stored_cells = cells.read(self.store, {0: cell}, shape)
-        if not stored_cells:
+        figure_cells = cells.read(self.store, {0: cell}, shape)
+        if not figure_cells:
             self.store.mkdir(parents=True, exist_ok=True)
             cells.check_writable(self.store, 1)
-            stored_cells[0] = compute()
-            cells.write(self.store, cell, stored_cells[0])
-        return stored_cells[0]
+            figure_cells[0] = compute()
+            cells.write(self.store, cell, figure_cells[0])
+        return figure_cells[0]
 
 
 class Entry(NamedTuple):
@@ -145,8 +145,8 @@ def figure(name: str) -> Figure:
     """
     if name not in FIGURES:
         raise InvalidArgument("the name of a figure", name or None, f"one of {', '.join(FIGURES)}")
-    file, _, own = FIGURES[name].module.partition(":")
-    module = import_module(f"{__name__}.{file}")
-    if own:
-        return Figure(getattr(module, f"{own}_values"), getattr(module, f"draw_{own}"))
+    module_file, _, own_name = FIGURES[name].module.partition(":")
+    module = import_module(f"{__name__}.{module_file}")
+    if own_name:
+        return Figure(getattr(module, f"{own_name}_values"), getattr(module, f"draw_{own_name}"))
     return Figure(partial(module.data, name.rpartition("/")[2]), module.draw)

@@ -50,25 +50,25 @@ def linear_panel(
     """Curves over alpha, unless said otherwise, with the best linear predictor; the title states
     the fields that they have in common."""
     at = {"x": np.linspace(0.1, 3.2, 12 if quick else 60), "few": ALPHAS[1::2] if quick else ALPHAS}
-    size = sized(quick, (600, 12), (200, 3))
+    panel_size = sized(quick, (600, 12), (200, 3))
     title = "\n".join(filter(None, [title, stated(shared | FIT)]))
-    return Panel(curves, **(at | panel_options), size=size, linear=True, title=title)
+    return Panel(curves, **(at | panel_options), size=panel_size, linear=True, title=title)
 
 
 def batches(quick: bool) -> list[Panel]:
     """Figure 2 of [C]: learning curves at several sizes of the step's batch, beside the best linear
     predictor; two pairs of student and target."""
-    panels = []
-    for values, fields in (
+    batch_panels = []
+    for batch_sizes, step_fields in (
         ((1.0, 2.0, 5.0, 20.0), SINE | {"eta": 3.0}),
         ((0.5, 1.0, 2.0, 5.0), {"student": "tanh", "target": "tanh", "eta": 1.0}),
     ):
-        curves = [
-            Curve(GradientStep(**fields, alpha0=alpha0), FIT, setting("alpha0", alpha0), color)
-            for alpha0, color in coloured(values)
+        batch_curves = [
+            Curve(GradientStep(**step_fields, alpha0=alpha0), FIT, setting("alpha0", alpha0), hue)
+            for alpha0, hue in coloured(batch_sizes)
         ]
-        panels.append(linear_panel(quick, curves, fields | {"beta": 1.0}))
-    return panels
+        batch_panels.append(linear_panel(quick, batch_curves, step_fields | {"beta": 1.0}))
+    return batch_panels
 
 
 def widths(quick: bool) -> list[Panel]:
@@ -76,9 +76,9 @@ def widths(quick: bool) -> list[Panel]:
     and eta~ the same."""
     same_step = r"one learning rate $\eta$ for all widths: $\tilde\eta = 3/\beta$"
     same_rate = r"one rate per neuron, $\tilde\eta = \eta/p = 3$"
-    panels = []
-    for title, width_power in ((same_step, 1), (same_rate, 0)):
-        curves = [
+    width_panels = []
+    for panel_title, width_power in ((same_step, 1), (same_rate, 0)):
+        width_curves = [
             Curve(
                 GradientStep(**SINE_STEP | {"eta": 3 / beta**width_power}), FIT,
                 setting("beta", beta), color, beta,
@@ -86,24 +86,24 @@ def widths(quick: bool) -> list[Panel]:
             for beta, color in coloured((0.5, 1.0, 2.0, 4.0))
         ]  # fmt: skip
         title_settings = SINE | {"alpha0": 20} | {"rate" if width_power else "eta": 3.0}
-        panels.append(linear_panel(quick, curves, title_settings, title))
-    return panels
+        width_panels.append(linear_panel(quick, width_curves, title_settings, panel_title))
+    return width_panels
 
 
 def spike_lengths(quick: bool) -> list[Panel]:
     """Figure 4 of [C], the effect of the spike: the network, and its sRF with r = 0; and sRFs of
     one c and gamma against the length r of the spike, at the simulated d and in the limit."""
-    step = GradientStep(**SINE_STEP)
-    srf, lengths = step.srf(beta=1.0), (0.3, 0.6, 1.0, 1.5, 2.0, 3.0)
-    curve_without_spike = Curve(
+    spike_step = GradientStep(**SINE_STEP)
+    srf, lengths = spike_step.srf(beta=1.0), (0.3, 0.6, 1.0, 1.5, 2.0, 3.0)
+    spikeless_curve = Curve(
         replace(srf, r=0.0), FIT, "without its spike: sRF, $r = 0$", COLOURS[4], kinds=("theory",)
     )
     curves_over_length = [
         Curve(
-            lambda r: replace(srf, r=r), FIT | {"alpha": alpha}, setting("alpha", alpha), color,
+            lambda r: replace(srf, r=r), FIT | {"alpha": alpha}, setting("alpha", alpha), hue,
             kinds=("theory", "limit"),
         )
-        for alpha, color in coloured((0.5, 2.0))
+        for alpha, hue in coloured((0.5, 2.0))
     ]  # fmt: skip
     # close where the error falls steeply from its value without a spike, with slope 0
     panel_options: Fields = {"x": 3 * np.linspace(0.0, 1.0, 13 if quick else 121) ** 2}
@@ -111,7 +111,7 @@ def spike_lengths(quick: bool) -> list[Panel]:
     title_settings = SINE | {"c": srf.c, "gamma": srf.gamma, "beta": 1.0}
     return [
         linear_panel(
-            quick, [curve_without_spike, Curve(step, FIT, f"network, {setting('r', srf.r)}")],
+            quick, [spikeless_curve, Curve(spike_step, FIT, f"network, {setting('r', srf.r)}")],
             SINE_STEP | {"beta": 1.0},
         ),
         linear_panel(quick, curves_over_length, title_settings, at_dimension=True, **panel_options),
@@ -141,20 +141,20 @@ def readout_laws(quick: bool) -> list[Panel]:
     m, which cost m^2 / p: the theory is drawn at the dimension simulated, of the Gaussian law in
     the limit, too.
     """
-    panels = []
-    for target, title in LAW_TARGETS.items():
-        curves = []
-        for (law, (readout, label)), color in zip(LAWS.items(), COLOURS, strict=False):
-            step = GradientStep(target=target, readout=readout, **VARIABLE)
+    law_panels = []
+    for law_target, title in LAW_TARGETS.items():
+        law_curves = []
+        for (law, (readout, law_label)), color in zip(LAWS.items(), COLOURS, strict=False):
+            law_step = GradientStep(target=law_target, readout=readout, **VARIABLE)
             kinds = ("theory", "srf", "limit")[: 3 if law == "gaussian" else 2]
             # +-1 is the same problem as equal, for an odd student
             line_style = {"linestyle": (0, (4, 4)), "zorder": 3} if law == "+-1" else {}
-            curves.append(Curve(step, FIT, label, color, kinds=kinds, style=line_style))
+            law_curves.append(Curve(law_step, FIT, law_label, color, kinds=kinds, style=line_style))
         alpha = 0.1 + 3.9 * np.linspace(0, 1, 12 if quick else 121) ** 2
         few, size = [0.5, 2.0] if quick else [0.5, 1.25, 2.0, 3.0], sized(quick, (600, 8), (400, 2))
         title += ", " + stated(VARIABLE | {"beta": 1.0} | FIT)
-        panels.append(Panel(curves, alpha, few, size, title, at_dimension=True))
-    return panels
+        law_panels.append(Panel(law_curves, alpha, few, size, title, at_dimension=True))
+    return law_panels
 
 
 STRUCTURED: Fields = {"student": "relu", "alpha0": 1.0, "eta": 2.0}
@@ -169,18 +169,18 @@ CLASSES = {
 
 def of_classes(variances: tuple[float, float], separation: float) -> GradientStep:
     """The step on two classes."""
-    means = np.array([[separation, 0.0], [-separation, 0.0]])
-    law = GaussianMixture(means=means, covariances=np.diag(variances))
+    class_means = np.array([[separation, 0.0], [-separation, 0.0]])
+    class_law = GaussianMixture(means=class_means, covariances=np.diag(variances))
     # without an intercept outputs of relu neurons are not centred between the classes
-    return GradientStep(**STRUCTURED, target="classes:1,-1", inputs=law, intercept=True)
+    return GradientStep(**STRUCTURED, target="classes:1,-1", inputs=class_law, intercept=True)
 
 
 def of_data_spike(variance: float = 5.0, angle: float = 45.0) -> GradientStep:
     """The step on a data spike, at an angle to the target."""
-    along, across = np.cos(np.radians(angle)), np.sin(np.radians(angle))
-    target = f"tanh({along:.9f}*z1 + {across:.9f}*z2)"
-    law = GaussianMixture(means=np.zeros((1, 2)), covariances=np.diag([variance, 1.0]))
-    return GradientStep(**STRUCTURED, target=target, inputs=law)
+    cos_angle, sin_angle = np.cos(np.radians(angle)), np.sin(np.radians(angle))
+    spike_target = f"tanh({cos_angle:.9f}*z1 + {sin_angle:.9f}*z2)"
+    spiked_law = GaussianMixture(means=np.zeros((1, 2)), covariances=np.diag([variance, 1.0]))
+    return GradientStep(**STRUCTURED, target=spike_target, inputs=spiked_law)
 
 
 def inputs(quick: bool) -> list[Panel]:
@@ -193,17 +193,17 @@ def inputs(quick: bool) -> list[Panel]:
     5.  docs/theory.md 19
     """
     class_curves = [
-        Curve(partial(of_classes, variances), STRUCTURED_FIT, label, color)
-        for (label, variances), color in zip(CLASSES.items(), COLOURS, strict=False)
+        Curve(partial(of_classes, variances), STRUCTURED_FIT, class_label, color)
+        for (class_label, variances), color in zip(CLASSES.items(), COLOURS, strict=False)
     ]
     step_of_variance, step_at_angle = of_data_spike, partial(of_data_spike, 5.0)
     theory_count, simulated_count = (7, 3) if quick else (31, 7)
     return [
         Panel(
-            curves, np.linspace(low, high, theory_count), np.linspace(low, high, simulated_count),
-            sized(quick, (1000, 12)), abscissa=abscissa,
+            curves, np.linspace(x0, x1, theory_count), np.linspace(x0, x1, simulated_count),
+            sized(quick, (1000, 12)), abscissa=x_label,
         )
-        for abscissa, low, high, curves in (
+        for x_label, x0, x1, curves in (
             ("separation of the classes $s$ (with intercept)", 0.0, 3.0, class_curves),
             ("variance of the data spike", 1.0, 9.0, [Curve(step_of_variance, STRUCTURED_FIT)]),
             ("angle between target and spike (degrees)", 0.0, 90.0,
@@ -249,54 +249,54 @@ def networks(quick: bool) -> list[Panel]:
     shortest spikes alone: they need a large overlap m, which costs m^2 / p.  In the limit any spike
     is better than none.
     """
-    panels = []
-    for fields, readout_fit, beta, full_size, errors in (
+    network_panels = []
+    for step_fields, readout_fit, beta, full_size, errors in (
         (SINE | {"alpha0": 0.3}, {"alpha": 2.0, "lam": 0.01}, 1.0, (1000, 10),
          ("test_error", "train_error")),
         ({"student": "erf", "target": "he1", "alpha0": 20.0}, {"alpha": 3.0, "lam": 0.03}, 2.0,
          (600, 10), ("test_error",)),
     ):  # fmt: skip
-        step = partial(at_rate, **fields)
-        curve = Curve(step, readout_fit, beta=beta, kinds=("theory", "equal", "srf"))
-        etas, title = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0), stated(fields) + "\n"
-        panels.append(
+        network_step = partial(at_rate, **step_fields)
+        curve = Curve(network_step, readout_fit, beta=beta, kinds=("theory", "equal", "srf"))
+        etas, title = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0), stated(step_fields) + "\n"
+        network_panels.append(
             rates_panel(quick, title, [curve], full_size, *etas, at_dimension=True, errors=errors)
         )
-    return panels
+    return network_panels
 
 
 def network_students(quick: bool) -> list[Panel]:
     """relu students against the learning rate of one step, at three sizes of its batch.
     docs/theory.md 16"""
-    panels = []
-    for target, lam in (("relu", 0.05), ("sin", 0.1)):
+    student_panels = []
+    for student_target, lam in (("relu", 0.05), ("sin", 0.1)):
         curves = []
         for alpha0, color in coloured((0.3, 1.0, 3.0)):
-            step = partial(at_rate, alpha0=alpha0, student="relu", target=target)
+            step = partial(at_rate, alpha0=alpha0, student="relu", target=student_target)
             curves.append(Curve(step, {"alpha": 2.0, "lam": lam}, setting("alpha0", alpha0), color))
-        title, etas = f"relu student, {target} target\n", (0.5, 1.0, 2.0, 3.0, 4.0)
-        panels.append(rates_panel(quick, title, curves, (600, 8), *etas))
-    return panels
+        title, etas = f"relu student, {student_target} target\n", (0.5, 1.0, 2.0, 3.0, 4.0)
+        student_panels.append(rates_panel(quick, title, curves, (600, 8), *etas))
+    return student_panels
 
 
 def network_steps(quick: bool) -> list[Panel]:
     """Networks after several steps, beside their theory and their sRF.  docs/theory.md 18"""
-    panels, counts = [], np.arange(1, 3 if quick else 5)
+    steps_panels, step_counts = [], np.arange(1, 3 if quick else 5)
     # student, target, noise; samples and rate of each step; alpha and lam of the readout
-    for student, target, noise, samples_and_rate, alpha, lam in (
+    for student, target, noise, samples_and_rate, fit_alpha, lam in (
         ("tanh", "sin", 0.0, (2.0, 1.0), 1.0, 0.05),
         ("tanh", "sin", 0.0, (0.5, 2.0), 2.0, 0.01),
         ("relu", "relu", 0.3, (2.0, 1.0), 2.0, 0.1),
     ):
-        step = partial(several, samples_and_rate, student=student, target=target, noise=noise)
-        curve = Curve(step, {"alpha": alpha, "lam": lam}, kinds=("theory", "equal", "srf"))
+        steps_of = partial(several, samples_and_rate, student=student, target=target, noise=noise)
+        curve = Curve(steps_of, {"alpha": fit_alpha, "lam": lam}, kinds=("theory", "equal", "srf"))
         title = (
             rf"{student} student, {target} target, $\Delta = {noise:g}$" + "\n"
             rf"$\alpha_t = {samples_and_rate[0]:g}$, $\tilde\eta = {samples_and_rate[1]:g}$, "
         ) + stated(curve.fit | {"beta": 1.0})
         size = sized(quick, (600, 12))
-        panels.append(Panel([curve], counts, counts, size, title, "giant steps"))
-    return panels
+        steps_panels.append(Panel([curve], step_counts, step_counts, size, title, "giant steps"))
+    return steps_panels
 
 
 CALIBRATED_PENALTIES = (0.003, 0.03, 1.0)
@@ -317,11 +317,11 @@ def with_outliers(fraction: float) -> SpikedRandomFeatures:
 
 def of_losses(problem: Any, fit: Fields, labels: dict[str, str], **how: Any) -> list[Curve]:
     """A curve of each loss, by its label and the penalty, if this is fixed."""
-    penalty = settings({"lam": fit["lam"]}) if "lam" in fit else []
+    penalty_text = settings({"lam": fit["lam"]}) if "lam" in fit else []
     return [
-        Curve(problem, fit | {"loss": loss}, ", ".join([label, *penalty]), color,
+        Curve(problem, fit | {"loss": curve_loss}, ", ".join([label, *penalty_text]), color,
               kinds=("theory",), **how)
-        for (loss, label), color in zip(labels.items(), colours([*labels]), strict=True)
+        for (curve_loss, label), color in zip(labels.items(), colours([*labels]), strict=True)
     ]  # fmt: skip
 
 
@@ -338,14 +338,14 @@ def classification(quick: bool) -> list[Panel]:
     are within half a percent.  Middle: against the penalty.  Last: the calibration of the logistic
     output given the projection on the spike.
     """
-    labels, size = {loss: loss for loss in ("square", "logistic", "hinge")}, sized(quick, (500, 6))
+    losses, size = {loss: loss for loss in ("square", "logistic", "hinge")}, sized(quick, (500, 6))
     dense, few = np.geomspace(1e-3, 2, 6 if quick else 97), [0.01, 1.0] if quick else [0.01, 0.1, 1]
     error_options: Fields = {"errors": ("classification_error",)}
     fixed = {"alpha": FIXED_ALPHA}
     return [
-        Panel(of_losses(CLASSIFIED, {"lam": 0.01}, labels), *alphas(quick), size, **error_options),
+        Panel(of_losses(CLASSIFIED, {"lam": 0.01}, losses), *alphas(quick), size, **error_options),
         Panel(
-            of_losses(CLASSIFIED, fixed, labels), dense, few, size, stated(fixed), LABELS["lam"],
+            of_losses(CLASSIFIED, fixed, losses), dense, few, size, stated(fixed), LABELS["lam"],
             scales={"xscale": "log"}, **error_options,
         ),
     ]  # fmt: skip
@@ -357,42 +357,42 @@ def robust_losses(quick: bool) -> list[Panel]:
 
     Left: against the number of samples.  Right: against the fraction of outliers.
     """
-    labels = {"square": "square", "huber:0.3": r"Huber, $\delta = 0.3$", "absolute": "absolute"}
-    dense = 0.3 * np.linspace(0, 1, 4 if quick else 61) ** 2  # the first outliers cost most
+    losses = {"square": "square", "huber:0.3": r"Huber, $\delta = 0.3$", "absolute": "absolute"}
+    fractions = 0.3 * np.linspace(0, 1, 4 if quick else 61) ** 2  # the first outliers cost most
     few, size = [0.0, 0.3] if quick else [0.0, 0.1, 0.2, 0.3], sized(quick, (400, 8))
-    scales: Fields = {"scales": {"yscale": "log"}}
+    log_y: Fields = {"scales": {"yscale": "log"}}
     fixed_alpha = {"alpha": FIXED_ALPHA}
-    curves = of_losses(with_outliers, fixed_alpha | FIT, labels, fresh=True)
+    curves = of_losses(with_outliers, fixed_alpha | FIT, losses, fresh=True)
     return [
-        Panel(of_losses(CORRUPTED, FIT, labels), *alphas(quick), size, "10 % outliers", **scales),
-        Panel(curves, dense, few, size, stated(fixed_alpha), "fraction of outliers", **scales),
+        Panel(of_losses(CORRUPTED, FIT, losses), *alphas(quick), size, "10 % outliers", **log_y),
+        Panel(curves, fractions, few, size, stated(fixed_alpha), "fraction of outliers", **log_y),
     ]
 
 
 def calibrated() -> Fields:
     """Logistic output, and probability of the label +1, given the projection on the spike."""
-    kappa = np.linspace(-3, 3, 61)
+    kappas = np.linspace(-3, 3, 61)
     calibrations = [
         replica.calibration(
-            replica.solve(CLASSIFIED, alpha=FIXED_ALPHA, lam=lam, loss="logistic"), kappa
+            replica.solve(CLASSIFIED, alpha=FIXED_ALPHA, lam=penalty, loss="logistic"), kappas
         )
-        for lam in CALIBRATED_PENALTIES
+        for penalty in CALIBRATED_PENALTIES
     ]
-    predicted, frequency = [output.predicted for output in calibrations], calibrations[0].frequency
-    return dict(plain({"kappa": kappa, "predicted": predicted, "frequency": frequency}))
+    predicted, frequency = [stated.predicted for stated in calibrations], calibrations[0].frequency
+    return dict(plain({"kappa": kappas, "predicted": predicted, "frequency": frequency}))
 
 
 def draw_calibration(picture: Any, data: Fields) -> None:
     """Probabilities that are stated, and the frequency."""
-    ax = picture.subplots()
+    axes = picture.subplots()
     calibration_curves = zip(CALIBRATED_PENALTIES, data["predicted"], COLOURS[3:], strict=False)
-    for lam, predicted, color in calibration_curves:
-        ax.plot(data["kappa"], predicted, color=color, label=f"stated, {setting('lam', lam)}")
-    ax.plot(data["kappa"], data["frequency"], "k--", linewidth=1, label="frequency")
-    ax.set_title(f"logistic output, {setting('alpha', FIXED_ALPHA)}")
-    ax.set_xlabel(r"projection on the spike $\kappa$")
-    ax.set_ylabel(r"probability of $y = 1$")
-    plotting.add_legend(ax)
+    for penalty, stated, hue in calibration_curves:
+        axes.plot(data["kappa"], stated, color=hue, label=f"stated, {setting('lam', penalty)}")
+    axes.plot(data["kappa"], data["frequency"], "k--", linewidth=1, label="frequency")
+    axes.set_title(f"logistic output, {setting('alpha', FIXED_ALPHA)}")
+    axes.set_xlabel(r"projection on the spike $\kappa$")
+    axes.set_ylabel(r"probability of $y = 1$")
+    plotting.add_legend(axes)
 
 
 REPEATED_FIT = {"lam": 0.05}
@@ -409,47 +409,47 @@ def steps(quick: bool) -> list[Panel]:
     Left, the learning curves of the readout after 0, 1, 2 and 3 steps; right, length and direction
     of the spike they build and the variance of the bulk over six steps.
     """
-    curves = []
+    step_curves = []
     for count, color in coloured((0, 1, 2, 3)):
         label = f"{count} step{'s' * (count != 1)}" if count else "random features"
-        curves.append(Curve(repeated(count), REPEATED_FIT, label, color, kinds=("srf",)))
-    alpha, size = np.linspace(0.1, 3, 12 if quick else 60), sized(quick, (1000, 8), (100, 3))
-    return [Panel(curves, alpha, ALPHAS, size)]
+        step_curves.append(Curve(repeated(count), REPEATED_FIT, label, color, kinds=("srf",)))
+    curve_alphas, size = np.linspace(0.1, 3, 12 if quick else 60), sized(quick, (1000, 8), (100, 3))
+    return [Panel(step_curves, curve_alphas, ALPHAS, size)]
 
 
 def spikes(dimension: int, seeds: int, run: Run) -> Fields:
     """Length and direction of the spike and variance of the bulk after each of six steps, in theory
     and in simulated networks."""
-    problem = repeated(6)
-    predicted = [(step.r, step.c, step.gamma[0]) for step in replica.after_each_step(problem)]
+    spiked_steps = repeated(6)
+    predicted = [(step.r, step.c, step.gamma[0]) for step in replica.after_each_step(spiked_steps)]
 
-    def measure(seed: int) -> Array:
-        drawn_layers = list(trajectory(problem, dimension=dimension, beta=1.0, rng=seed))[1:]
+    def measure_spikes(seed: int) -> Array:
+        drawn_layers = list(trajectory(spiked_steps, dimension=dimension, beta=1.0, rng=seed))[1:]
         return np.array([(fit.r, fit.c, float(fit.gamma[0])) for fit in map(spike, drawn_layers)])
 
-    cell = {"spike of": describe(problem), "dimension": dimension}
-    measured: Array = np.array([
-        run.stored(cell | {"seed": seed}, partial(measure, seed), (6, 3))
+    spike_cell = {"spike of": describe(spiked_steps), "dimension": dimension}
+    spikes_seen: Array = np.array([
+        run.stored(spike_cell | {"seed": seed}, partial(measure_spikes, seed), (6, 3))
         for seed in range(seeds)
     ])  # fmt: skip
-    means = {"measured": measured.mean(axis=0), "measured_stderr": standard_error(measured)}
+    means = {"measured": spikes_seen.mean(axis=0), "measured_stderr": standard_error(spikes_seen)}
     return dict(plain({"predicted": predicted, **means}))
 
 
 def draw_spikes(picture: Any, data: Fields) -> None:
     """A panel for each quantity of the spike, over the number of steps."""
-    panels = picture.subplots(3, 1, sharex=True)
-    predicted, measured, stderr = (
+    spike_panels = picture.subplots(3, 1, sharex=True)
+    predicted_spikes, measured_spikes, spike_stderr = (
         np.array(data[name]).T for name in ("predicted", "measured", "measured_stderr")
     )
-    count = np.arange(1, predicted.shape[1] + 1)
-    for i, (name, ax) in enumerate(zip(("r", "c", "gamma"), panels, strict=True)):
-        ax.plot(count, predicted[i], color=COLOURS[0])
-        style = {"color": COLOURS[0], "markerfacecolor": "white"}
-        plotting.draw_points(ax, count, measured[i], stderr[i], **style)
-        ax.set_ylabel(" ".join(LABELS[name].split()[-2:]))  # length r, variance c, cosine gamma
-    panels[-1].set_xlabel("giant step")
-    panels[-1].set_xticks(count)
+    step_numbers = np.arange(1, predicted_spikes.shape[1] + 1)
+    for i, (name, axis) in enumerate(zip(("r", "c", "gamma"), spike_panels, strict=True)):
+        axis.plot(step_numbers, predicted_spikes[i], color=COLOURS[0])
+        point_style = {"color": COLOURS[0], "markerfacecolor": "white"}
+        plotting.draw_points(axis, step_numbers, measured_spikes[i], spike_stderr[i], **point_style)
+        axis.set_ylabel(" ".join(LABELS[name].split()[-2:]))  # length r, variance c, cosine gamma
+    spike_panels[-1].set_xlabel("giant step")
+    spike_panels[-1].set_xticks(step_numbers)
 
 
 # By the figure's name, without the paper: its panels, and how they are drawn.
@@ -480,26 +480,26 @@ BESIDE = {"classification": (draw_calibration, (2, 1)), "steps": (draw_spikes, (
 def data(name: str, run: Run) -> Fields:
     """Errors in theory and simulation of every panel; the calibration of logistic outputs, and the
     spike that steps build."""
-    figure_values = compute(FIGURE_PANELS[name][0](run.quick), run)
+    curve_values = compute(FIGURE_PANELS[name][0](run.quick), run)
     extra_values: Fields = {"figure": name}
     if name == "classification":
         extra_values |= calibrated()
     elif name == "steps":
-        extra_values |= spikes(figure_values["dimension"], figure_values["seeds"], run)
-    return figure_values | extra_values
+        extra_values |= spikes(curve_values["dimension"], curve_values["seeds"], run)
+    return curve_values | extra_values
 
 
 def draw(data: Fields) -> Figure:
     """A column for each error of each panel, a colour for each of its curves."""
     name = data["figure"]
-    panels, panel_options = FIGURE_PANELS[name]
+    panels_of_figure, panel_options = FIGURE_PANELS[name]
     picture: Any = Figure(figsize=(12 if name in BESIDE else 10, 5.4), layout="constrained")
     picture.suptitle(stated(TITLES.get(name, {})), fontsize="small")
-    columns, beside_panels = picture, None
+    panel_columns, beside_panels = picture, None
     if name in BESIDE:
-        draw_beside, ratios = BESIDE[name]
-        columns, beside_panels = picture.subfigures(1, 2, width_ratios=ratios)
+        draw_beside, width_ratios = BESIDE[name]
+        panel_columns, beside_panels = picture.subfigures(1, 2, width_ratios=width_ratios)
         draw_beside(beside_panels, data)
-    upper_axes = draw_panels(columns, data, panels(True), **panel_options)
-    plotting.letter_panels([*upper_axes, *(beside_panels.axes if beside_panels else ())])
+    panel_axes = draw_panels(panel_columns, data, panels_of_figure(True), **panel_options)
+    plotting.letter_panels([*panel_axes, *(beside_panels.axes if beside_panels else ())])
     return picture

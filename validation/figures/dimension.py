@@ -55,49 +55,49 @@ def approach_values(run: Run) -> Values:
     """Theory at every dimension and in the limit, and simulated means with standard errors."""
     sizes, draws = ((100, 200), (4, 4)) if run.quick else ((200, 350, 600, 1000), (80, 40, 20, 12))
     dimensions = np.geomspace(200, 14_000, 4 if run.quick else 24)
-    panels: dict[str, Any] = {}
-    for name, (_, options, at) in SETTINGS.items():
-        step, curve_settings = GradientStep(**options), {**at}
+    approach: dict[str, Any] = {}
+    for name, (_, step_options, fit) in SETTINGS.items():
+        step, curve_settings = GradientStep(**step_options), {**fit}
         network = step.network(beta=curve_settings.pop("beta"))
         theory = learning_curve(network, **curve_settings, dimension=[*dimensions, np.inf])
-        panels_done, panels_total = len(panels) * len(sizes), len(SETTINGS) * len(sizes)
-        pairs = run.tracked([*zip(sizes, draws, strict=True)], panels_done, panels_total)
-        simulated_errors = [run.simulated(step, dimension=d, seeds=n, **at) for d, n in pairs]
+        panels_done, panels_total = len(approach) * len(sizes), len(SETTINGS) * len(sizes)
+        size_draws = run.tracked([*zip(sizes, draws, strict=True)], panels_done, panels_total)
+        simulated_errors = [run.simulated(step, dimension=d, seeds=n, **fit) for d, n in size_draws]
         mean, stderr = np.concatenate(simulated_errors).T
-        panels[name] = {"theory": theory.test_error.values, "mean": mean, "stderr": stderr, **at}
+        approach[name] = {"theory": theory.test_error.values, "mean": mean, "stderr": stderr, **fit}
     figure_settings = {"dimensions": dimensions, "sizes": sizes, "draws": draws}
-    return dict(plain({**figure_settings, "panels": panels}))
+    return dict(plain({**figure_settings, "panels": approach}))
 
 
 def draw_approach(data: dict[str, Any]) -> Figure:
     """A panel for each setting: a line of the theory, a star at its limit, and points."""
-    figure = Figure(figsize=(11, 3.4), layout="constrained")
-    axes, x = over_sizes(figure, data["panels"], data["sizes"])
-    theory, of_networks = plotting.colours(["network", "simulation"])
-    for (name, panel), ax in zip(data["panels"].items(), axes, strict=True):
+    approach_figure = Figure(figsize=(11, 3.4), layout="constrained")
+    approach_axes, x = over_sizes(approach_figure, data["panels"], data["sizes"])
+    theory, networks_hue = plotting.colours(["network", "simulation"])
+    for (name, panel), ax in zip(data["panels"].items(), approach_axes, strict=True):
         errors = np.array(panel["theory"], dtype=float)
         ax.plot(1 / np.array(data["dimensions"]), errors[:-1], color=theory, label="theory at $d$")
         star: dict[str, Any] = {"marker": "*", "markersize": 11, "linestyle": "none"}
         ax.plot(0, errors[-1], color=theory, label=r"limit, $d\to\infty$", clip_on=False, **star)
         label = f"networks, ±{plotting.BARS} s.e."
-        plotting.draw_points(ax, x, panel["mean"], panel["stderr"], label=label, color=of_networks)
-        setting = ", ".join(plotting.settings({k: panel[k] for k in ("beta", "alpha", "lam")}))
-        ax.set_title(f"{SETTINGS[name][0]}\n{setting}", fontsize="small")
-    plotting.letter_panels(axes)
-    plotting.add_legend(axes[0])
-    return figure
+        plotting.draw_points(ax, x, panel["mean"], panel["stderr"], label=label, color=networks_hue)
+        setting_text = ", ".join(plotting.settings({k: panel[k] for k in ("beta", "alpha", "lam")}))
+        ax.set_title(f"{SETTINGS[name][0]}\n{setting_text}", fontsize="small")
+    plotting.letter_panels(approach_axes)
+    plotting.add_legend(approach_axes[0])
+    return approach_figure
 
 
 def over_sizes(figure: Figure, panels: Any, sizes: list[int]) -> tuple[Any, Any]:
     """A row of axes of test errors over 1/d, one for each of the ``panels``, and the abscissae of
     the ``sizes``."""
-    axes, abscissae = figure.subplots(1, len(panels), squeeze=False)[0], 1 / np.array(sizes)
-    for ax in axes:
-        ax.set_xticks([0, *abscissae], ["0", *(f"1/{d}" for d in sizes)])
-        ax.tick_params(axis="x", labelrotation=45)
-        ax.set_xlabel("$1/d$")
+    axes, inverse_sizes = figure.subplots(1, len(panels), squeeze=False)[0], 1 / np.array(sizes)
+    for size_axes in axes:
+        size_axes.set_xticks([0, *inverse_sizes], ["0", *(f"1/{d}" for d in sizes)])
+        size_axes.tick_params(axis="x", labelrotation=45)
+        size_axes.set_xlabel("$1/d$")
     axes[0].set_ylabel(plotting.ERROR_LABELS["test_error"])
-    return axes, abscissae
+    return axes, inverse_sizes
 
 
 LADDER_STEP: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20, "eta": 3.0}
@@ -110,61 +110,61 @@ DRAWN_MODELS = {  # label, marker, and the side to which points are nudged
 
 def ladder_values(run: Run) -> Values:
     """Means and standard errors at every size, and the extrapolation, of each model."""
-    alpha, lam = np.array([0.9, 2.3]), 0.1
-    sizes, seeds = ([40, 80], 4) if run.quick else ([100, 200, 400, 800], 12)
-    models: dict[str, Any] = {}
+    alphas, lam = np.array([0.9, 2.3]), 0.1
+    rungs, draws = ([40, 80], 4) if run.quick else ([100, 200, 400, 800], 12)
+    ladder_models: dict[str, Any] = {}
     for model in DRAWN_MODELS:
 
         def advance(done: int, total: int) -> None:
             """Report the progress of one model as progress of all."""
-            run.advance(len(models) * total + done, len(DRAWN_MODELS) * total)
+            run.advance(len(ladder_models) * total + done, len(DRAWN_MODELS) * total)
 
-        readout: dict[str, Any] = {"alpha": alpha, "lam": lam, "beta": 1.0, "simulated": model}
-        size: dict[str, Any] = {"dimensions": sizes, "seeds": seeds, "rng": 0, "store": run.store}
-        result = ladder(GradientStep(**LADDER_STEP), progress=advance, **readout, **size)
-        fitted_line = result.lines["test_error"]
-        models[model] = {
-            "mean": [simulation.test_error[:, 0] for simulation in result.simulations],
-            "stderr": [simulation.test_error_stderr[:, 0] for simulation in result.simulations],
-            "limit": fitted_line.limit[:, 0],
-            "limit_stderr": fitted_line.stderr[:, 0],
-            "slope": fitted_line.slope[:, 0],
-            "theory": result.checks["test_error"].theory[:, 0],
+        fit_options: dict[str, Any] = {"alpha": alphas, "lam": lam, "beta": 1.0, "simulated": model}
+        size: dict[str, Any] = {"dimensions": rungs, "seeds": draws, "rng": 0, "store": run.store}
+        ladder_run = ladder(GradientStep(**LADDER_STEP), progress=advance, **fit_options, **size)
+        ladder_line = ladder_run.lines["test_error"]
+        ladder_models[model] = {
+            "mean": [simulation.test_error[:, 0] for simulation in ladder_run.simulations],
+            "stderr": [simulation.test_error_stderr[:, 0] for simulation in ladder_run.simulations],
+            "limit": ladder_line.limit[:, 0],
+            "limit_stderr": ladder_line.stderr[:, 0],
+            "slope": ladder_line.slope[:, 0],
+            "theory": ladder_run.checks["test_error"].theory[:, 0],
         }
-    settings = {"step": LADDER_STEP, "lam": lam, "alpha": alpha, "sizes": sizes, "seeds": seeds}
-    return dict(plain({**settings, "models": models}))
+    ladder_fit = {"step": LADDER_STEP, "lam": lam, "alpha": alphas, "sizes": rungs, "seeds": draws}
+    return dict(plain({**ladder_fit, "models": ladder_models}))
 
 
 def draw_ladder(data: dict[str, Any]) -> Figure:
     """A panel for each alpha: points with two standard errors, their lines, the theory."""
-    figure = Figure(figsize=(9, 3.8), layout="constrained")
-    panels, x = over_sizes(figure, data["alpha"], data["sizes"])
+    ladder_figure = Figure(figsize=(9, 3.8), layout="constrained")
+    ladder_panels, inverse_d = over_sizes(ladder_figure, data["alpha"], data["sizes"])
     model_colours = plotting.colours(list(DRAWN_MODELS))
-    nudge = 0.012 * x.max()  # keeps error bars of different models apart
-    theories = {"srf": "theory of the sRF", "network": "theory of the network"}
-    for j, (alpha, ax) in enumerate(zip(data["alpha"], panels, strict=True)):
+    marker_nudge = 0.012 * inverse_d.max()  # keeps error bars of different models apart
+    theory_labels = {"srf": "theory of the sRF", "network": "theory of the network"}
+    for j, (alpha, ax) in enumerate(zip(data["alpha"], ladder_panels, strict=True)):
         for colour, (model, drawn) in zip(model_colours, DRAWN_MODELS.items(), strict=True):
-            (label, marker, side), one = drawn, data["models"][model]
-            mean, stderr = (np.array(one[name])[:, j] for name in ("mean", "stderr"))
-            limit, slope = one["limit"][j], one["slope"][j]
-            ends = np.array([0, 1.05 * x.max()])
-            ax.plot(ends, limit + slope * ends, color=colour, linewidth=1)
-            style: dict[str, Any] = {"marker": marker, "color": colour, "markersize": 5}
-            at = side * nudge, limit, one["limit_stderr"][j]
-            plotting.draw_points(ax, *at, **style, markerfacecolor=colour)
-            style |= {"markerfacecolor": "white", "label": label}
-            plotting.draw_points(ax, x + side * nudge, mean, stderr, **style)
+            (label, marker, side), ladder_model = drawn, data["models"][model]
+            mean, stderr = (np.array(ladder_model[name])[:, j] for name in ("mean", "stderr"))
+            fit_limit, fit_slope = ladder_model["limit"][j], ladder_model["slope"][j]
+            line_ends = np.array([0, 1.05 * inverse_d.max()])
+            ax.plot(line_ends, fit_limit + fit_slope * line_ends, color=colour, linewidth=1)
+            marker_style: dict[str, Any] = {"marker": marker, "color": colour, "markersize": 5}
+            limit_point = side * marker_nudge, fit_limit, ladder_model["limit_stderr"][j]
+            plotting.draw_points(ax, *limit_point, **marker_style, markerfacecolor=colour)
+            marker_style |= {"markerfacecolor": "white", "label": label}
+            plotting.draw_points(ax, inverse_d + side * marker_nudge, mean, stderr, **marker_style)
         for (model, label), colour in zip(
-            theories.items(), plotting.colours([*theories]), strict=True
+            theory_labels.items(), plotting.colours([*theory_labels]), strict=True
         ):
-            theory_error = data["models"][model]["theory"][j]
-            ax.axhline(theory_error, color=colour, linestyle=":", label=rf"{label}, $d\to\infty$")
+            limit_error = data["models"][model]["theory"][j]
+            ax.axhline(limit_error, color=colour, linestyle=":", label=rf"{label}, $d\to\infty$")
         ax.plot([], [], color="0.3", linewidth=1, label="fit, linear in $1/d$")
         ax.set_title(plotting.setting("alpha", alpha), fontsize="medium")
-    shared = data["step"] | {"beta": 1.0, "lam": data["lam"], "seeds": data["seeds"]}
-    stated = ", ".join(plotting.settings(shared))
-    bars = f"bars: ±{plotting.BARS} s.e., filled: the limit of a fit"
-    figure.suptitle(f"{stated} at the largest size, {bars}", fontsize="small")
-    plotting.letter_panels(panels)
-    legend_below(figure, panels[-1].get_legend_handles_labels()[0], ncols=3)
-    return figure
+    shared_settings = data["step"] | {"beta": 1.0, "lam": data["lam"], "seeds": data["seeds"]}
+    settings_text = ", ".join(plotting.settings(shared_settings))
+    bars_text = f"bars: ±{plotting.BARS} s.e., filled: the limit of a fit"
+    ladder_figure.suptitle(f"{settings_text} at the largest size, {bars_text}", fontsize="small")
+    plotting.letter_panels(ladder_panels)
+    legend_below(ladder_figure, ladder_panels[-1].get_legend_handles_labels()[0], ncols=3)
+    return ladder_figure

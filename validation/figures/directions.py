@@ -47,90 +47,90 @@ STEP_COUNT = 6
 
 def staircase_values(run: Run) -> Values:
     """Cosines of some neurons and of their gradients after every step, beside the theory."""
-    dimension, width = (256, 128) if run.quick else (4096, 1024)
-    panels = []
+    d, width = (256, 128) if run.quick else (4096, 1024)
+    staircase_panels = []
     for target, readout, samples_and_rate, _ in run.tracked(TARGET_ROWS):
-        schedule = [samples_and_rate] * STEP_COUNT
-        step = GradientStep(student="relu", target=target, readout=readout, steps=schedule)
-        network_size: dict[str, Any] = {"dimension": dimension, "beta": width / dimension}
+        steps = [samples_and_rate] * STEP_COUNT
+        step = GradientStep(student="relu", target=target, readout=readout, steps=steps)
+        network_size: dict[str, Any] = {"dimension": d, "beta": width / d}
         cell = {"cosines of": describe(step), **network_size}
         shape = (2 * STEP_COUNT + 1, width, 2)
-        followed_cosines = run.stored(cell, partial(_cosines, step, network_size), shape)
+        followed_cosines = run.stored(cell, partial(_neuron_cosines, step, network_size), shape)
         signs = followed_cosines[0, :, 0]
-        either = [np.flatnonzero(signs == sign)[:20] for sign in (-1.0, 1.0)]  # of either sign
-        shown_neurons = np.concatenate(either)
-        predicted = first_step(step)
-        weights, gradients = [predicted.weights], [predicted.gradients]
+        by_sign = [np.flatnonzero(signs == sign)[:20] for sign in (-1.0, 1.0)]  # of either sign
+        shown_neurons = np.concatenate(by_sign)
+        predicted_cosines = first_step(step)
+        row_cosines, gradients = [predicted_cosines.weights], [predicted_cosines.gradients]
         if readout == 1.0:
             theory_steps = after_each_step(step)
-            weights = [np.array([step_cosines.weight_cosines]) for step_cosines in theory_steps]
+            row_cosines = [np.array([step_cosines.weight_cosines]) for step_cosines in theory_steps]
             gradients = [np.array([step_cosines.gradient_cosines]) for step_cosines in theory_steps]
-        panels.append(
+        staircase_panels.append(
             {
                 "target": target,
                 "readout": signs[shown_neurons],
                 "weights": followed_cosines[1 : STEP_COUNT + 1, shown_neurons],
                 "gradients": followed_cosines[STEP_COUNT + 1 :, shown_neurons],
-                "predicted_weights": weights,
+                "predicted_weights": row_cosines,
                 "predicted_gradients": gradients,
-                "direction": predicted.direction,
+                "direction": predicted_cosines.direction,
             }
         )
-    return dict(plain({"dimension": dimension, "width": width, "panels": panels}))
+    return dict(plain({"dimension": d, "width": width, "panels": staircase_panels}))
 
 
-def _cosines(step: GradientStep, size: dict[str, Any]) -> Array:
+def _neuron_cosines(step: GradientStep, size: dict[str, Any]) -> Array:
     """Readouts of the p neurons, twice; then cosines of the neurons, and of their gradients, with
     the directions, after each of T steps: (2 T + 1, p, 2)."""
-    found = alignment(step, rng=0, **size)
-    readout = np.stack([found.readout] * 2, axis=-1)
-    return np.concatenate([readout[None], found.weights[1:], found.gradients])
+    step_alignment = alignment(step, rng=0, **size)
+    readouts = np.stack([step_alignment.readout] * 2, axis=-1)
+    return np.concatenate([readouts[None], step_alignment.weights[1:], step_alignment.gradients])
 
 
 def draw_staircase(data: dict[str, Any]) -> Figure:
     """A row for each problem, a panel for each step."""
-    picture = Figure(figsize=(11, 6.2), layout="constrained")
-    axes_grid = picture.subplots(len(TARGET_ROWS), STEP_COUNT, sharex=True, sharey=True)
+    staircase = Figure(figsize=(11, 6.2), layout="constrained")
+    axes_grid = staircase.subplots(len(TARGET_ROWS), STEP_COUNT, sharex=True, sharey=True)
     unit_circle = np.exp(1j * np.linspace(0, 2 * np.pi, 200))
-    styles: dict[str, dict[str, Any]] = {
+    dot_styles: dict[str, dict[str, Any]] = {
         "weights": {"marker": "o"},
         "gradients": {"marker": "v", "alpha": 0.3},
     }
     for axes_row, panel, (*_, label) in zip(axes_grid, data["panels"], TARGET_ROWS, strict=True):
-        signs, (x, y) = np.array(panel["readout"]), panel["direction"]
+        readout_signs, (x, y) = np.array(panel["readout"]), panel["direction"]
         for step, ax in enumerate(axes_row):
             ax.plot(unit_circle.real, unit_circle.imag, color="0.8", linewidth=0.8)
             ax.plot([-x, x], [-y, y], color="0.6", linewidth=0.8)
             for kind, theory_marker in (("weights", "k+"), ("gradients", "kx")):
-                points, predicted = np.array(panel[kind][step]), panel[f"predicted_{kind}"]
+                neuron_cosines, theory = np.array(panel[kind][step]), panel[f"predicted_{kind}"]
                 for sign, colour in ((1, COLOURS[0]), (-1, COLOURS[1])):
-                    chosen = points[signs == sign].T
-                    ax.plot(*chosen, linestyle="", color=colour, markersize=3, **styles[kind])
-                if step < len(predicted):
-                    ax.plot(*np.array(predicted[step]).T, theory_marker, markersize=8, zorder=3)
+                    of_sign = neuron_cosines[readout_signs == sign].T
+                    ax.plot(*of_sign, linestyle="", color=colour, markersize=3, **dot_styles[kind])
+                if step < len(theory):
+                    ax.plot(*np.array(theory[step]).T, theory_marker, markersize=8, zorder=3)
             ax.set(aspect="equal", xticks=[-1, 0, 1], yticks=[-1, 0, 1])
         axes_row[0].set_ylabel(f"{label}\ncosine with $w_2$")
-    for step, (top, *_, bottom) in enumerate(axes_grid.T, start=1):
-        top.set_title(f"step {step}", fontsize="medium")
-        bottom.set_xlabel("cosine with $w_1$")
+    for step, (top_axes, *_, bottom_axes) in enumerate(axes_grid.T, start=1):
+        top_axes.set_title(f"step {step}", fontsize="medium")
+        bottom_axes.set_xlabel("cosine with $w_1$")
     letter_panels(axes_grid[:, 0])
     ax = axes_grid[0][0]
     legend_dot: dict[str, Any] = {"linestyle": "", "markersize": 4, "color": "0.3"}
     size_text = rf"relu student, $d = {data['dimension']}$, $p = {data['width']}$"
     rate_texts = [rf"$n = {n:g}\,d$, $\tilde\eta = {eta:g}$" for _, _, (n, eta), _ in TARGET_ROWS]
     suptitle_parts = "; ".join([size_text, f"(a), (b) {rate_texts[0]}", f"(c) {rate_texts[2]}"])
-    picture.suptitle(suptitle_parts.replace("1\\,d", "d"), fontsize="small")
-    handles = [
+    staircase.suptitle(suptitle_parts.replace("1\\,d", "d"), fontsize="small")
+    legend_handles = [
         ax.plot([], [], color=COLOURS[0], linewidth=6, label=r"$\tilde a = 1$")[0],
         ax.plot([], [], color=COLOURS[1], linewidth=6, label=r"$\tilde a = -1$")[0],
-        ax.plot([], [], **legend_dot, **styles["weights"], label="rows")[0],
-        ax.plot([], [], **legend_dot, **styles["gradients"], label="gradients")[0],
+        ax.plot([], [], **legend_dot, **dot_styles["weights"], label="rows")[0],
+        ax.plot([], [], **legend_dot, **dot_styles["gradients"], label="gradients")[0],
         ax.plot([], [], "k+", markersize=8, label="theory, rows")[0],
         ax.plot([], [], "kx", markersize=8, label="theory, gradients")[0],
         ax.plot([], [], color="0.6", linewidth=0.8, label="$C_1 = E[y\\,x]$, the linear part")[0],
     ]
-    legend_below(picture, handles)
-    return picture
+    legend_below(staircase, legend_handles)
+    return staircase
 
 
 # samples: test error and standard deviation over 10 draws, of the published notebook (d = 512)
@@ -141,37 +141,37 @@ TREATMENTS = {True: "mean and linear part removed", False: "labels as they are"}
 def exponents_values(run: Run) -> Values:
     """Test errors and alignments of several draws at every n, with and without the removal."""
     d, test_samples = (64, 5000) if run.quick else (512, 100_000)
-    curves = []
+    exponent_curves = []
     for preprocess, exponent in run.tracked(list(product(TREATMENTS, (1.0, 1.3, 1.65, 2.0)))):
-        draws = 4 if exponent < 2 else 2  # the last takes ten times as long
+        draw_count = 4 if exponent < 2 else 2  # the last takes ten times as long
         how: dict[str, Any] = {"samples": int(d**exponent), "preprocess": preprocess}
         tests = {"test_samples": test_samples}
         draw_errors = []
-        for seed in range(draws):
+        for seed in range(draw_count):
             cell = {"single step": {"dimension": d} | how, **tests, "seed": seed}
-            draw_errors.append(run.stored(cell, partial(_one_draw, d, seed, **tests, **how), (4,)))
-        error, honest, cosine_across, cosine_along = np.transpose(draw_errors)
-        curves.append(
+            draw_errors.append(run.stored(cell, partial(_one_step, d, seed, **tests, **how), (4,)))
+        published_error, honest_error, cosine_across, cosine_along = np.transpose(draw_errors)
+        exponent_curves.append(
             {
                 "exponent": exponent,
                 **how,
-                "draws": draws,
-                "error": error.mean(),
-                "deviation": error.std(),
-                "honest_error": honest.mean(),
+                "draws": draw_count,
+                "error": published_error.mean(),
+                "deviation": published_error.std(),
+                "honest_error": honest_error.mean(),
                 "beyond": np.sqrt(cosine_across.mean()),
                 "along": np.sqrt(cosine_along.mean()),
             }
         )
-    return dict(plain({"dimension": d, "width": 2 * d, "curves": curves}))
+    return dict(plain({"dimension": d, "width": 2 * d, "curves": exponent_curves}))
 
 
-def _one_draw(d: int, seed: int, **how: Any) -> Array:
+def _one_step(d: int, seed: int, **how: Any) -> Array:
     """Test errors of one step, of A and B as estimated on test and on training samples, and mean
     squares of the neurons' cosines with (w1 - w2) / sqrt(2), which C_1 does not give, and with
     (w1 + w2) / sqrt(2)."""
-    teachers = "(he1(z1) + he2(z1)/2 + he4(z1)/24 + he1(z2) + he2(z2)/2 + he4(z2)/24)/2"
-    layer = initial_layer(student="relu", target=teachers, dimension=d, width=2 * d, rng=0)
+    two_teachers = "(he1(z1) + he2(z1)/2 + he4(z1)/24 + he1(z2) + he2(z2)/2 + he4(z2)/24)/2"
+    layer = initial_layer(student="relu", target=two_teachers, dimension=d, width=2 * d, rng=0)
     step_result = single_step(*layer, rng=seed, **how)
     beyond, along = (np.mean((step_result.cosines @ signs) ** 2) / 2 for signs in ([1, -1], [1, 1]))
     return np.array([step_result.published_test_error, step_result.test_error, beyond, along])
@@ -181,34 +181,34 @@ def draw_exponents(data: dict[str, Any]) -> Figure:
     """Test error on the left, cosines of the neurons on the right."""
     picture = Figure(figsize=(9.5, 3.8), layout="constrained")
     error_axis, cosine_axis = picture.subplots(1, 2)
-    for (preprocess, label), colour in zip(TREATMENTS.items(), COLOURS, strict=False):
+    for (preprocess, label), treatment_hue in zip(TREATMENTS.items(), COLOURS, strict=False):
         points = [point for point in data["curves"] if point["preprocess"] is preprocess]
         names = ("exponent", "error", "deviation", "along", "beyond")
         x, errors, error_bars, along, across = ([point[name] for point in points] for name in names)
-        style: dict[str, Any] = {"color": colour, "markersize": 4, "capsize": 2}
+        style: dict[str, Any] = {"color": treatment_hue, "markersize": 4, "capsize": 2}
         error_axis.errorbar(x, errors, error_bars, fmt="o-", label=f"{label} (±1 s.d.)", **style)
-        cosine_axis.plot(x, along, "o--", color=colour, markersize=4)
-        cosine_axis.plot(x, across, "s-", color=colour, markersize=4)
+        cosine_axis.plot(x, along, "o--", color=treatment_hue, markersize=4)
+        cosine_axis.plot(x, across, "s-", color=treatment_hue, markersize=4)
     if data["dimension"] == 512:
         x = [np.log(n) / np.log(512) for n in PUBLISHED]
-        means, deviations = zip(*PUBLISHED.values(), strict=True)
+        published_means, deviations = zip(*PUBLISHED.values(), strict=True)
         error_axis.errorbar(
-            x, means, deviations, fmt="D", color="0.3", markerfacecolor="none", capsize=4,
+            x, published_means, deviations, fmt="D", color="0.3", markerfacecolor="none", capsize=4,
             label="published (±1 s.d., 10 draws)",
         )  # fmt: skip
     error_axis.set_ylim(bottom=0)
     error_axis.set_ylabel("test error")
-    handles, _ = error_axis.get_legend_handles_labels()
-    legend_below(picture, handles)
-    for marks, sign, label_end in (("o--", "+", ", along $C_1$"), ("s-", "-", ", across it")):
+    legend_handles, _ = error_axis.get_legend_handles_labels()
+    legend_below(picture, legend_handles)
+    for mark, sign, label_end in (("o--", "+", ", along $C_1$"), ("s-", "-", ", across it")):
         label = rf"with $(w_1 {sign} w_2)/\sqrt{{2}}${label_end}"
-        cosine_axis.plot([], [], marks, color="0.3", markersize=4, label=label)
+        cosine_axis.plot([], [], mark, color="0.3", markersize=4, label=label)
     cosine_axis.set_ylim(0, 1)
     cosine_axis.set_ylabel("root mean square cosine of neurons")
     add_legend(cosine_axis)
     title_pieces = ["relu student", setting("lam", 1.0), rf"$d = {data['dimension']}$, $p = 2d$"]
     error_axis.set_title(", ".join([*title_pieces, r"$\eta = 10\sqrt{np}$"]))
     letter_panels([error_axis, cosine_axis])
-    for ax in (error_axis, cosine_axis):
-        ax.set_xlabel(r"sample exponent $\log n/\log d$")
+    for exponent_axis in (error_axis, cosine_axis):
+        exponent_axis.set_xlabel(r"sample exponent $\log n/\log d$")
     return picture

@@ -65,9 +65,9 @@ def learned_values(
     the theory's."""
     network_size, learners = sized(run.quick, (500, 6), (150, 3)), []
     for problem in run.tracked(problems):
-        options: dict[str, Any] = {**fit, **network_size}
-        cell = {"learned": describe(problem), **options, "kappa": PLACES}
-        found = run.stored(cell, partial(measured, problem, options), (3, PLACES.size))
+        draw_options: dict[str, Any] = {**fit, **network_size}
+        cell = {"learned": describe(problem), **draw_options, "kappa": PLACES}
+        found = run.stored(cell, partial(measured_outputs, problem, draw_options), (3, PLACES.size))
         learned = replica.learned_function(model_of("srf", problem), **fit)
         theory = {"theory": learned.mean(PLACES), "theory_spread": learned.variance(PLACES) ** 0.5}
         learners.append(dict(zip(("mean", "stderr", "spread"), found, strict=True)) | theory | fit)
@@ -77,13 +77,13 @@ def learned_values(
 functions_values = partial(learned_values, problems=[STEP], fit=LARGE_PENALTY)
 
 
-def measured(problem: Problem, options: dict[str, Any]) -> Array:
+def measured_outputs(problem: Problem, options: dict[str, Any]) -> Array:
     """Mean output of simulated networks at PLACES, its standard error, and the standard deviation
     over inputs: (3, 11)."""
     beta = 1.0 if problem.schedule else None
-    drawn = measured_function(problem, kappa=PLACES, rng=0, beta=beta, **options)
-    output_spread = np.sqrt(drawn.variance.mean(axis=0))
-    return np.array([drawn.mean.mean(axis=0), standard_error(drawn.mean), output_spread])
+    outputs = measured_function(problem, kappa=PLACES, rng=0, beta=beta, **options)
+    output_spread = np.sqrt(outputs.variance.mean(axis=0))
+    return np.array([outputs.mean.mean(axis=0), standard_error(outputs.mean), output_spread])
 
 
 def bounds_values(run: Run) -> Values:
@@ -93,89 +93,89 @@ def bounds_values(run: Run) -> Values:
     rates = np.union1d(np.geomspace(0.3, 30, 7 if run.quick else 61), simulated_rates)
     bounds: list[dict[str, float]] = []
     curve_kinds = ("theory", "srf", "limit", "simulated")
-    curves: list[dict[str, Any]] = [
+    achieved_curves: list[dict[str, Any]] = [
         {"alpha": alpha} | {name: [] for name in curve_kinds} for alpha in ACHIEVED_ALPHAS
     ]
     for rate in run.tracked(rates.tolist()):
         step = GradientStep(eta=rate, **SETTING)
         found = replica.bounds(step)
         bounds.append({"eta": rate, "lower": found.lower, "upper": found.upper})
-        srf, network, limit = (
+        srf, network_model, in_limit = (
             model_of(kind, step, dimension=size["dimension"]) for kind in ("srf", "theory", "limit")
         )
-        for curve in curves:
-            best_solution, best_in_limit = (
-                replica.optimal_lambda(model, alpha=curve["alpha"]) for model in (srf, limit)
+        for achieved in achieved_curves:
+            best_srf, best_limit = (
+                replica.optimal_lambda(model, alpha=achieved["alpha"]) for model in (srf, in_limit)
             )
-            curve["srf"].append(best_solution.test_error)
-            curve["limit"].append(best_in_limit.test_error)
-            fit: dict[str, Any] = {"alpha": curve["alpha"], "lam": best_solution.lam}
-            curve["theory"].append(solve(network, **fit).test_error)
+            achieved["srf"].append(best_srf.test_error)
+            achieved["limit"].append(best_limit.test_error)
+            best_fit: dict[str, Any] = {"alpha": achieved["alpha"], "lam": best_srf.lam}
+            achieved["theory"].append(solve(network_model, **best_fit).test_error)
             if rate in simulated_rates:
-                curve["simulated"] += list(run.simulated(step, beta=1.0, **fit | size))
+                achieved["simulated"] += list(run.simulated(step, beta=1.0, **best_fit | size))
     shared = {"x": rates, "simulated_at": simulated_rates, "bounds": bounds, "linear": found.linear}
-    return dict(plain({**size, **shared, "curves": curves}))
+    return dict(plain({**size, **shared, "curves": achieved_curves}))
 
 
 def draw_learned(data: dict[str, Any]) -> Figure:
     """A panel before the step and one after it."""
-    picture = Figure(figsize=(10, 4), layout="constrained")
-    panels = picture.subplots(1, len(LEARNED), sharey=True)
-    label = f"{data['seeds']} networks, $d = {data['dimension']}$, ± one s.d."
+    learned_figure = Figure(figsize=(10, 4), layout="constrained")
+    panels = learned_figure.subplots(1, len(LEARNED), sharey=True)
+    networks_label = f"{data['seeds']} networks, $d = {data['dimension']}$, ± one s.d."
     for ax, (name, problem), values in zip(panels, LEARNED.items(), data["learners"], strict=True):
         plotting.plot_learned(replica.learned_function(model_of("srf", problem), **READOUT), ax)
         # bars of one standard deviation, which is what the band is
         bars = np.array(values["spread"]) / plotting.BARS
-        plotting.draw_points(ax, data["kappa"], values["mean"], bars, label=label, **DOTS)
+        plotting.draw_points(ax, data["kappa"], values["mean"], bars, label=networks_label, **DOTS)
         plotting.add_legend(ax)
-        stated = {"student": "tanh", "target": "sin"}
-        stated |= SETTING | {"eta": STEP.eta} if problem is STEP else {}
-        ax.set_title(", ".join([name, *plotting.settings(stated | READOUT | {"beta": 1.0})]))
+        settings_ = {"student": "tanh", "target": "sin"}
+        settings_ |= SETTING | {"eta": STEP.eta} if problem is STEP else {}
+        ax.set_title(", ".join([name, *plotting.settings(settings_ | READOUT | {"beta": 1.0})]))
     panels[0].set_xlabel(r"projection on the target $\kappa = w_\ast\cdot x$")
     panels[1].set_ylabel("")
     plotting.letter_panels(panels)
-    return picture
+    return learned_figure
 
 
 def draw_bounds(data: dict[str, Any]) -> Figure:
     """Draw bounds and the errors between them; below, relative differences of the errors."""
-    picture = Figure(figsize=(7, 5.6), layout="constrained")
-    axes = panels_with_differences(picture, 1)
-    (ax,), (difference_axis,) = axes
-    plotting.plot_bounds(data["bounds"], data["linear"], ax=ax)
-    for line in ax.get_lines()[:2]:  # U and L; curves are at d, and may lie above U there
+    bounds_figure = Figure(figsize=(7, 5.6), layout="constrained")
+    bound_axes = panels_with_differences(bounds_figure, 1)
+    (bounds_axis,), (difference_axis,) = bound_axes
+    plotting.plot_bounds(data["bounds"], data["linear"], ax=bounds_axis)
+    for line in bounds_axis.get_lines()[:2]:  # U and L; curves are at d, and may lie above U there
         line.set_label(rf"{line.get_label()} ($d\to\infty$)")
-    shades = plotting.colours(ACHIEVED_ALPHAS)
-    for curve, color, nudge in zip(data["curves"], shades, (-0.5, 0.5), strict=True):
+    alpha_hues = plotting.colours(ACHIEVED_ALPHAS)
+    for curve, color, nudge in zip(data["curves"], alpha_hues, (-0.5, 0.5), strict=True):
         label = rf"best $\lambda$, {plotting.setting('alpha', curve['alpha'])}"
-        draw_theories(axes[:, 0], data, curve, color=color, label=label, marker_nudge=nudge)
-    kinds, own = ("theory", "srf", "limit"), "the network at this $d$"
-    theory_legend(axes, data["dimension"], kinds, own, data["seeds"])
-    ax.set(xlabel="", ylabel=plotting.ERROR_LABELS["test_error"])
+        draw_theories(bound_axes[:, 0], data, curve, color=color, label=label, marker_nudge=nudge)
+    theory_kinds, network_label = ("theory", "srf", "limit"), "the network at this $d$"
+    theory_legend(bound_axes, data["dimension"], theory_kinds, network_label, data["seeds"])
+    bounds_axis.set(xlabel="", ylabel=plotting.ERROR_LABELS["test_error"])
     difference_axis.set_xlabel(plotting.LABELS["eta"])
-    ax.set_title(", ".join(plotting.settings(SETTING | {"beta": 1.0})), fontsize="medium")
-    return picture
+    bounds_axis.set_title(", ".join(plotting.settings(SETTING | {"beta": 1.0})), fontsize="medium")
+    return bounds_figure
 
 
 def draw_functions(data: dict[str, Any]) -> Figure:
     """The functions that attain the bounds, and those within reach as the rate varies."""
-    picture = Figure(figsize=(10, 4), layout="constrained")
-    first, second = picture.subplots(1, 2, sharey=True)
-    plotting.plot_functions(replica.bounds(STEP), first, reach=2.6)
-    (values,) = data["learners"]
-    fit = ", ".join(plotting.settings(LARGE_PENALTY | {"dimension": data["dimension"]}))
-    label = f"{data['seeds']} networks (±{plotting.BARS} s.e.),\n{fit}"
-    points = (data["kappa"], values["mean"], values["stderr"])
-    plotting.draw_points(first, *points, label=label, **DOTS)
-    shown = SETTING | {"eta": 3.0, "beta": 1.0}
-    first.set_title(", ".join(plotting.settings(shown)))
-    family: Sequence[Any] = replica.bounds(STEP, eta=FAMILY_ETAS).each
-    plotting.plot_family(family, np.array(FAMILY_ETAS), second, reach=2.6)
-    second.set_title(r"upper bound, $\lambda\to\infty$, as $\tilde\eta$ varies")
-    second.set_ylabel("")
-    plotting.add_legend(first)  # makes room above what both panels show, if it needs any
-    plotting.letter_panels([first, second])
-    return picture
+    functions_figure = Figure(figsize=(10, 4), layout="constrained")
+    left_axes, right_axes = functions_figure.subplots(1, 2, sharey=True)
+    plotting.plot_functions(replica.bounds(STEP), left_axes, reach=2.6)
+    (learner,) = data["learners"]
+    fit_text = ", ".join(plotting.settings(LARGE_PENALTY | {"dimension": data["dimension"]}))
+    networks_label = f"{data['seeds']} networks (±{plotting.BARS} s.e.),\n{fit_text}"
+    network_means = (data["kappa"], learner["mean"], learner["stderr"])
+    plotting.draw_points(left_axes, *network_means, label=networks_label, **DOTS)
+    shown_settings = SETTING | {"eta": 3.0, "beta": 1.0}
+    left_axes.set_title(", ".join(plotting.settings(shown_settings)))
+    bounds_family: Sequence[Any] = replica.bounds(STEP, eta=FAMILY_ETAS).each
+    plotting.plot_family(bounds_family, np.array(FAMILY_ETAS), right_axes, reach=2.6)
+    right_axes.set_title(r"upper bound, $\lambda\to\infty$, as $\tilde\eta$ varies")
+    right_axes.set_ylabel("")
+    plotting.add_legend(left_axes)  # makes room above what both panels show, if it needs any
+    plotting.letter_panels([left_axes, right_axes])
+    return functions_figure
 
 
 # model drawn, beta, alpha, title
@@ -192,41 +192,41 @@ SPECTRA: tuple[tuple[GradientStep, float, float, str], ...] = (
 
 def spectra_values(run: Run) -> Values:
     """Simulated eigenvalues of every panel."""
-    draw_settings, histograms = sized(run.quick, (600, 4)), []
+    spectrum_size, eigenvalue_sets = sized(run.quick, (600, 4)), []
     for step, beta, alpha, title in run.tracked(SPECTRA):
         drawn_problem, width = (step, beta) if title == "network" else (step.srf(beta=beta), None)
-        size: dict[str, Any] = {"alpha": alpha, **draw_settings}
-        cell = {"eigenvalues of": describe(drawn_problem), "beta": beta, **size}
-        compute = partial(eigenvalues, drawn_problem, beta=width, rng=0, **size)
-        shape = draw_settings["seeds"], round(beta * draw_settings["dimension"])
-        histograms.append(run.stored(cell, compute, shape))
-    return dict(plain({"eigenvalues": histograms, **draw_settings}))
+        spectrum_draw: dict[str, Any] = {"alpha": alpha, **spectrum_size}
+        eigenvalue_cell = {"eigenvalues of": describe(drawn_problem), "beta": beta, **spectrum_draw}
+        compute_spectrum = partial(eigenvalues, drawn_problem, beta=width, rng=0, **spectrum_draw)
+        spectrum_shape = spectrum_size["seeds"], round(beta * spectrum_size["dimension"])
+        eigenvalue_sets.append(run.stored(eigenvalue_cell, compute_spectrum, spectrum_shape))
+    return dict(plain({"eigenvalues": eigenvalue_sets, **spectrum_size}))
 
 
 def draw_spectra(data: dict[str, Any]) -> Figure:
     """A panel for each spectrum."""
-    picture = Figure(figsize=(12, 4.4), layout="constrained")
-    panels = picture.subplots(1, len(SPECTRA))
-    for ax, (step, beta, alpha, title), drawn_eigenvalues in zip(
-        panels, SPECTRA, data["eigenvalues"], strict=True
+    spectra = Figure(figsize=(12, 4.4), layout="constrained")
+    spectrum_axes = spectra.subplots(1, len(SPECTRA))
+    for axis, (step, beta, alpha, title), drawn_eigenvalues in zip(
+        spectrum_axes, SPECTRA, data["eigenvalues"], strict=True
     ):
-        models = step.srf(beta=beta), step.network(beta=beta)
-        each = [replica.spectrum(model, alpha, time_limit=600.0)
-                for model in models[: 1 + (title == "network")]]  # fmt: skip
-        plotting.plot_spectrum(each[-1], ax, eigenvalues=np.array(drawn_eigenvalues))
+        spectrum_models = step.srf(beta=beta), step.network(beta=beta)
+        theories = [replica.spectrum(model, alpha, time_limit=600.0)
+                for model in spectrum_models[: 1 + (title == "network")]]  # fmt: skip
+        plotting.plot_spectrum(theories[-1], axis, eigenvalues=np.array(drawn_eigenvalues))
         if title == "network":
-            x = each[0].grid(0, 600)
-            dashes: dict[str, Any] = {"color": plotting.COLOURS[1], "linestyle": "--"}
-            ax.plot(x, x * each[0].density(x), **dashes, label="theory of its sRF")
-        shown = describe(step) | {"readout": None, "beta": beta, "alpha": alpha}
-        place = plotting.settings(shown)  # the title has the readout
-        half = (len(place) + 1) // 2
-        lines = [title, ", ".join(place[:half]), ", ".join(place[half:]), *each[-1].notes[:2]]
-        ax.set_title("\n".join(lines))
-        ax.get_legend().remove()
-    plotting.letter_panels(panels)
-    legend_below(picture, panels[-1].get_legend_handles_labels()[0])  # the last has all
-    picture.suptitle(rf"$d = {data['dimension']}$, {data['seeds']} draws", fontsize="small")
-    for ax in panels[1:]:
-        ax.set_ylabel("")
-    return picture
+            x = theories[0].grid(0, 600)
+            srf_dashes: dict[str, Any] = {"color": plotting.COLOURS[1], "linestyle": "--"}
+            axis.plot(x, x * theories[0].density(x), **srf_dashes, label="theory of its sRF")
+        shown_settings = describe(step) | {"readout": None, "beta": beta, "alpha": alpha}
+        facts = plotting.settings(shown_settings)  # the title has the readout
+        half = (len(facts) + 1) // 2
+        lines = [title, ", ".join(facts[:half]), ", ".join(facts[half:]), *theories[-1].notes[:2]]
+        axis.set_title("\n".join(lines))
+        axis.get_legend().remove()
+    plotting.letter_panels(spectrum_axes)
+    legend_below(spectra, spectrum_axes[-1].get_legend_handles_labels()[0])  # the last has all
+    spectra.suptitle(rf"$d = {data['dimension']}$, {data['seeds']} draws", fontsize="small")
+    for axis in spectrum_axes[1:]:
+        axis.set_ylabel("")
+    return spectra

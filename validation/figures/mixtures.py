@@ -181,7 +181,7 @@ def cell(
     model; on a mixture that is drawn with the rest unless there is a ``task``, of images."""
     mixture_seed, label_seed, layer_seed = SeedSequence(seed).spawn(3)
     n = setting.dimension if task is None else task.dimension
-    theta, rate = models.scaling(n, data_spread=setting.data_spread, split=setting.split)
+    theta, step_rate = models.scaling(n, data_spread=setting.data_spread, split=setting.split)
     if task is None:
         drawn_mixture = models.mixture(
             n,
@@ -193,17 +193,17 @@ def cell(
             rng=mixture_seed,
         )
         task = models.regression(drawn_mixture, aligned=setting.aligned, rng=label_seed)
-    drawn_errors = errors(
+    mixture_errors = errors(
         task,
         students=setting.students,
         orders=[order_of(setting.data_spread)] if setting.hermite else [],
         width=width_of(setting),
         samples=setting.samples,
-        rate=rate,
+        rate=step_rate,
         lam=setting.lam,
         rng=layer_seed,
     )
-    return np.array(drawn_errors)
+    return np.array(mixture_errors)
 
 
 def width_of(setting: Setting) -> int:
@@ -215,13 +215,13 @@ def task_of(setting: Setting, cell_content: dict[str, Any]) -> models.LearningTa
     """The task of a setting on images, whose digest goes into ``cell_content``."""
     if not setting.images:
         return None
-    pixels = models.images(setting.images, classes=setting.classes)
+    task_pixels = models.images(setting.images, classes=setting.classes)
     # not the name of a file, but what is in it
-    cell_content["images"] = pixels.digest
+    cell_content["images"] = task_pixels.digest
     # The classes are broad: theta is the trace, not one eigenvalue.
-    n = pixels.first.shape[1]
+    n = task_pixels.first.shape[1]
     theta, _ = models.scaling(n, data_spread=setting.data_spread, split=0.0)
-    return models.image_task(pixels, theta=theta, source=setting.source)
+    return models.image_task(task_pixels, theta=theta, source=setting.source)
 
 
 def order_of(data_spread: float) -> int:
@@ -243,18 +243,18 @@ def data(panel: str, run: Run, *, draws: int | None = None, images: str = "") ->
     column_settings = sweep.others[:: sweep.every if run.quick else 1]
     base = replace(sweep.setting, images=images, **(sweep.small if run.quick else {}))
     points: list[dict[str, Any]] = []
-    total = len(column_settings) * len(sweep_values) * draws
+    cell_total = len(column_settings) * len(sweep_values) * draws
     for column_setting in column_settings:
-        content: dict[str, Any] = {"images": None}
-        task = task_of(replace(base, **column_setting), content)
-        for value in sweep_values:
-            varied_settings: dict[str, Any] = column_setting | {sweep.x: value}
+        image_content: dict[str, Any] = {"images": None}
+        task = task_of(replace(base, **column_setting), image_content)
+        for sweep_value in sweep_values:
+            varied_settings: dict[str, Any] = column_setting | {sweep.x: sweep_value}
             setting = replace(base, **varied_settings)
-            seeds = run.tracked(range(draws), len(points) * draws, total)
-            cell = {"mixtures": asdict(setting) | content}
+            seeds = run.tracked(range(draws), len(points) * draws, cell_total)
+            cell = {"mixtures": asdict(setting) | image_content}
             point_settings = {
                 "other": column_setting,
-                "x": value,
+                "x": sweep_value,
                 "order": order_of(setting.data_spread),
                 "proved": models.proved(setting.data_spread, largest=LARGEST_ORDER),
             }
@@ -276,19 +276,19 @@ def point_means(
     closed form of their tasks, each over the first ``counts`` of them, and the standard errors of
     the first: each a dict of (students, 2)."""
     shape = 3, len(setting.students), 1 + setting.hermite
-    kinds: dict[str, tuple[Callable[..., models.Errors], dict[str, Any]]] = {
+    error_kinds: dict[str, tuple[Callable[..., models.Errors], dict[str, Any]]] = {
         "mean": (models.side_by_side, {}),
         "theory": (models.in_theory, {"theory": "rows" if setting.source == "images" else True}),
         "closed": (of_task, {"theory": "closed form"}),
     }
-    each: dict[str, list[Array]] = {name: [] for name in kinds}
+    each: dict[str, list[Array]] = {name: [] for name in error_kinds}
     for seed in seeds:
-        for name, (errors, cell_mark) in kinds.items():
+        for name, (errors, cell_mark) in error_kinds.items():
             if seed < counts[name]:
                 compute = partial(cell, setting, task, seed, errors)
                 each[name].append(run.stored(what | {"seed": seed} | cell_mark, compute, shape))
-    not_drawn = [np.full(shape, np.nan)]
-    found = {name: np.mean(seed_errors or not_drawn, axis=0) for name, seed_errors in each.items()}
+    no_errors = [np.full(shape, np.nan)]
+    found = {name: np.mean(seed_errors or no_errors, axis=0) for name, seed_errors in each.items()}
     found["stderr"] = standard_error(np.array(each["mean"]))
     return {name: dict(zip(models.Errors._fields, one, strict=True)) for name, one in found.items()}
 
@@ -301,27 +301,27 @@ def of_task(task: Any, *, rng: Any, **cell_settings: Any) -> models.Errors:
 
 def of_points(points: Sequence[dict[str, Any]], name: str, error: str) -> Array:
     """The ``error`` at every point, (N, students, 2): its "mean", "stderr" or theory."""
-    return np.array([one[name][error] for one in points], dtype=float)
+    return np.array([point[name][error] for point in points], dtype=float)
 
 
 def draw_map(data: dict[str, Any]) -> Figure:
     """The heat map, alpha_s to the right and beta_s up, and contours of the theory, if known."""
-    picture = Figure(figsize=(5, 4), layout="constrained")
-    ax = picture.subplots()
+    heat_map = Figure(figsize=(5, 4), layout="constrained")
+    map_axes = heat_map.subplots()
     spreads = np.unique([figure_point["x"] for figure_point in data["points"]])
     splits = np.unique([figure_point["other"]["split"] for figure_point in data["points"]])
-    mean, theory = (  # points of one split after the other
+    map_mean, closed_form = (  # points of one split after the other
         of_points(data["points"], name, "generalisation").reshape(len(splits), len(spreads)).T
         for name in ("mean", "closed")
     )
-    contours = theory if np.isfinite(theory).any() else None
-    draw_heat_map(ax, splits, spreads, mean, "generalisation error", contours=contours)
-    ax.set_xlabel(AXIS_LABELS["split"])
-    ax.set_ylabel(AXIS_LABELS["data_spread"])
+    contours = closed_form if np.isfinite(closed_form).any() else None
+    draw_heat_map(map_axes, splits, spreads, map_mean, "generalisation error", contours=contours)
+    map_axes.set_xlabel(AXIS_LABELS["split"])
+    map_axes.set_ylabel(AXIS_LABELS["data_spread"])
     fixed = {name: data["setting"][name] for name in ("dimension", "samples", "ratio", "lam")}
     lines = "\ncontours: theory in closed form" if contours is not None else ""
-    ax.set_title(f"relu, {_title_settings(fixed, data['draws'])}{lines}", fontsize="small")
-    return picture
+    map_axes.set_title(f"relu, {_settings_title(fixed, data['draws'])}{lines}", fontsize="small")
+    return heat_map
 
 
 def draw_sweep(data: dict[str, Any], plan: Sweep) -> Figure:
@@ -330,16 +330,16 @@ def draw_sweep(data: dict[str, Any], plan: Sweep) -> Figure:
 
     A row for each error, a column for each of the plan's ``others``.
     """
-    students, columns = data["setting"]["students"], len(plan.others)
+    students, sweep_columns = data["setting"]["students"], len(plan.others)
     errors = ("generalisation", "misclassification") if data["panel"] == "3" else (plan.error,)
-    size = 1.5 + 3.8 * columns, (0.6 if columns > 1 else 1.2) + 3.2 * len(errors)
-    picture = Figure(figsize=size, layout="constrained")
+    figure_size = 1.5 + 3.8 * sweep_columns, (0.6 if sweep_columns > 1 else 1.2) + 3.2 * len(errors)
+    sweep_figure = Figure(figsize=figure_size, layout="constrained")
     shared_scale = "split" in plan.others[0]  # data that differ in that alone: one scale
-    axes = picture.subplots(
-        len(errors), columns, squeeze=False, sharey="row" if shared_scale else "none"
+    sweep_axes = sweep_figure.subplots(
+        len(errors), sweep_columns, squeeze=False, sharey="row" if shared_scale else "none"
     ).ravel()
     hues = colours(students)
-    for ax, (error, column_setting) in zip(axes, product(errors, plan.others), strict=True):
+    for ax, (error, column_setting) in zip(sweep_axes, product(errors, plan.others), strict=True):
         points = [point for point in data["points"] if point["other"] == plain(column_setting)]
         sweep_values = np.array([point["x"] for point in points], dtype=float)
         mean, stderrs = of_points(points, "mean", error), BARS * of_points(points, "stderr", error)
@@ -348,25 +348,25 @@ def draw_sweep(data: dict[str, Any], plan: Sweep) -> Figure:
             style: dict[str, Any] = {"color": colour, "markersize": 5, "markerfacecolor": "white"}
             ax.errorbar(sweep_values, mean[:, i, 0], stderrs[:, i, 0], fmt="o", capsize=2, **style)
             for name, (_, styles) in THEORY_MARKERS.items():
-                lines = of_points(points, name, error)[:, i].T
-                for line, marks in zip(lines, styles, strict=True):
-                    ax.plot(sweep_values, line, color=colour, **marks)
+                theory_lines = of_points(points, name, error)[:, i].T
+                for line, mark in zip(theory_lines, styles, strict=True):
+                    ax.plot(sweep_values, line, color=colour, **mark)
             style |= {"markersize": 9, "markerfacecolor": "none"}
             for chosen_points, marker in ((equivalence_proved, "x"), (~equivalence_proved, "s")):
                 ax.plot(sweep_values[chosen_points], mean[chosen_points, i, 1], marker, **style)
-        ax.set_ylim(_error_axis_limits(data["points"] if shared_scale else points, error))
+        ax.set_ylim(_error_limits(data["points"] if shared_scale else points, error))
         ax.set_title(_column_title(column_setting))
         ax.set_xlabel(AXIS_LABELS[plan.x])
         if error == "misclassification":
             ax.axhline(0.5, color="0.6", linewidth=0.8, linestyle=":")  # chance
-        if not shared_scale or ax is axes[0]:
+        if not shared_scale or ax is sweep_axes[0]:
             ax.set_ylabel(f"{error} error" if error != "misclassification" else error)
-    if len(axes) > 1:
-        letter_panels(axes)
+    if len(sweep_axes) > 1:
+        letter_panels(sweep_axes)
     unstated = {plan.x, *plan.others[0]}
     unstated |= {"dimension", "alignment"} if data["panel"] == "3" else set()
     stated = {name: value for name, value in data["setting"].items() if name not in unstated}
-    picture.suptitle(_title_settings(stated, data["draws"]), fontsize="small")
+    sweep_figure.suptitle(_settings_title(stated, data["draws"]), fontsize="small")
 
     def entry(label: str, **style: Any) -> Line2D:
         return Line2D([], [], **({"color": "0.3", "linestyle": ""} | style), label=label)
@@ -379,32 +379,32 @@ def draw_sweep(data: dict[str, Any], plan: Sweep) -> Figure:
     for name, (kind, styles) in THEORY_MARKERS.items():
         if np.isfinite(of_points(data["points"], name, errors[0])).any():
             texts = [f"theory of the {learner}, {kind}" for learner in ("network", "Hermite model")]
-            handles += [entry(text, **marks) for text, marks in zip(texts, styles, strict=True)]
+            handles += [entry(text, **mark) for text, mark in zip(texts, styles, strict=True)]
     if not all(point["proved"] for point in data["points"]):
         open_marker = {"marker": "s", "markersize": 9, "markerfacecolor": "none"}
         handles.append(entry("Hermite model, not proved", **open_marker))
     if "misclassification" in errors:
         handles.append(entry("chance", linestyle=":", linewidth=0.8))
-    legend_below(picture, handles, ncols=6 if columns > 1 else 2)
-    return picture
+    legend_below(sweep_figure, handles, ncols=6 if sweep_columns > 1 else 2)
+    return sweep_figure
 
 
-def _title_settings(setting: Mapping[str, Any], draws: int) -> str:
+def _settings_title(setting: Mapping[str, Any], draws: int) -> str:
     """The settings that have a symbol, and the number of draws, for a title."""
-    stated = [f"${SYMBOLS[name]} = {setting[name]:g}$" for name in SYMBOLS if name in setting]
-    return ", ".join([*stated, f"{draws} draws"])
+    symbols = [f"${SYMBOLS[name]} = {setting[name]:g}$" for name in SYMBOLS if name in setting]
+    return ", ".join([*symbols, f"{draws} draws"])
 
 
-def _error_axis_limits(points: list[dict[str, Any]], error: str) -> tuple[float, float]:
+def _error_limits(points: list[dict[str, Any]], error: str) -> tuple[float, float]:
     """Limits of the vertical axis, with room for two standard errors.
 
     A Hermite model may be far off where nothing is proved: it does not count there.
     """
     mean, error_bars = of_points(points, "mean", error), BARS * of_points(points, "stderr", error)
-    hermite = mean[[figure_point["proved"] for figure_point in points], :, 1]
-    drawn = np.concatenate([(mean - error_bars)[..., 0], (mean + error_bars)[..., 0], hermite])
-    lowest_error, high = np.nanmin(drawn), np.nanmax(drawn)
-    return lowest_error - 0.06 * (high - lowest_error), high + 0.06 * (high - lowest_error)
+    hermite_mean = mean[[figure_point["proved"] for figure_point in points], :, 1]
+    drawn = np.concatenate([(mean - error_bars)[..., 0], (mean + error_bars)[..., 0], hermite_mean])
+    lowest_error, top = np.nanmin(drawn), np.nanmax(drawn)
+    return lowest_error - 0.06 * (top - lowest_error), top + 0.06 * (top - lowest_error)
 
 
 def _column_title(other: dict[str, Any]) -> str:

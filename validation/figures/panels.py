@@ -30,20 +30,20 @@ def sized(quick: bool, full: tuple[int, int], small: tuple[int, int] = (100, 2))
 def model_of(kind: str, problem: Any, beta: float = 1.0, dimension: float = np.inf) -> Any:
     """Model of a step for a theory of THEORIES, or an sRF, at a ``dimension``; in the limit for the
     kind "limit"."""
-    model = problem
+    theory_model = problem
     if isinstance(problem, GradientStep):
         models_of_step = {"srf": problem.srf, "limit": problem.srf, "equal": problem.network}
         row_options: dict[str, Any] = {"row_norms": False} if kind == "equal" else {}
-        model = models_of_step.get(kind, problem.network)(beta=beta, **row_options)
-    return replace(model, dimension=np.inf if kind == "limit" else dimension)
+        theory_model = models_of_step.get(kind, problem.network)(beta=beta, **row_options)
+    return replace(theory_model, dimension=np.inf if kind == "limit" else dimension)
 
 
 def panels_with_differences(picture: Any, count: int) -> Any:
     """Axes (2, count): a row of panels, and a low one below each for differences."""
-    axes = picture.subplots(2, count, sharex="col", squeeze=False, height_ratios=(2.6, 1))
-    for below in axes[1]:
-        below.axhline(0, color="0.3", linewidth=KINDS["theory"]["linewidth"], zorder=1.5)
-    return axes
+    panel_axes = picture.subplots(2, count, sharex="col", squeeze=False, height_ratios=(2.6, 1))
+    for difference_axis in panel_axes[1]:
+        difference_axis.axhline(0, color="0.3", linewidth=KINDS["theory"]["linewidth"], zorder=1.5)
+    return panel_axes
 
 
 def add_legend_entry(
@@ -53,17 +53,17 @@ def add_legend_entry(
     ``draws``, where these are the same for all."""
     size_text = "" if dimension is None else f", $d = {dimension}$"
     size_text += "" if draws is None else f", {draws} draws"
-    label = f"simulated{size_text} (±{plotting.BARS} s.e.)"
-    return plotting.draw_points(ax, [], [], [], color="0.3", label=label, **style)
+    legend_label = f"simulated{size_text} (±{plotting.BARS} s.e.)"
+    return plotting.draw_points(ax, [], [], [], color="0.3", label=legend_label, **style)
 
 
 def legend_below(figure: Any, handles: Sequence[Any], **options: Any) -> None:
     """Put a legend of the ``handles`` below all panels of a figure, and take their labels from the
     panels'."""
     legend_style = {"loc": "outside lower center", "frameon": False, "fontsize": "small"}
-    labels = [handle.get_label() for handle in handles]
+    legend_labels = [handle.get_label() for handle in handles]
     legend_columns = len(handles) if figure.get_figwidth() > 8 else 2
-    figure.legend(handles, labels, **({**legend_style, "ncols": legend_columns} | options))
+    figure.legend(handles, legend_labels, **({**legend_style, "ncols": legend_columns} | options))
     for handle in handles:
         handle.set_label("")
 
@@ -93,21 +93,21 @@ def draw_theories(
     """Draw theories of one curve and its simulated points: errors in the upper of two Axes, in the
     lower their differences from the first theory in per cent, the points ``nudged`` by
     ``marker_nudge``."""
-    x, kinds = np.array(data["x"]), [kind for kind in KINDS if kind in curve]
-    first = np.array(curve[kinds[0]], float)  # NaN where not known
-    for kind in kinds:
-        shown = KINDS[kind] | {"color": color, "label": ""}
-        if kind == kinds[0]:
-            shown = KINDS["theory"] | {"color": color, "label": label}
-        column[0].plot(x, curve[kind], **shown)
-        if kind != kinds[0]:  # which is 0, of every colour
-            column[1].plot(x, 100 * (np.array(curve[kind], float) / first - 1), **shown)
+    x, theory_kinds = np.array(data["x"]), [kind for kind in KINDS if kind in curve]
+    theory = np.array(curve[theory_kinds[0]], float)  # NaN where not known
+    for kind in theory_kinds:
+        theory_style = KINDS[kind] | {"color": color, "label": ""}
+        if kind == theory_kinds[0]:
+            theory_style = KINDS["theory"] | {"color": color, "label": label}
+        column[0].plot(x, curve[kind], **theory_style)
+        if kind != theory_kinds[0]:  # which is 0, of every colour
+            column[1].plot(x, 100 * (np.array(curve[kind], float) / theory - 1), **theory_style)
     mean, stderr = np.array(curve["simulated"]).T
-    xs = np.array(data["simulated_at"], dtype=float)
-    unit, style = np.interp(xs, x, first) / 100, {"color": color, "markerfacecolor": "white"}
-    plotting.draw_points(column[0], xs, mean, stderr, **style)
+    x_drawn = np.array(data["simulated_at"], dtype=float)
+    unit, style = np.interp(x_drawn, x, theory) / 100, {"color": color, "markerfacecolor": "white"}
+    plotting.draw_points(column[0], x_drawn, mean, stderr, **style)
     plotting.draw_points(
-        column[1], plotting.nudged(xs, marker_nudge), mean / unit - 100, stderr / unit, **style
+        column[1], plotting.nudged(x_drawn, marker_nudge), mean / unit - 100, stderr / unit, **style
     )
 
 
@@ -121,23 +121,23 @@ def theory_legend(
     """Label of the lower axes of ``draw_theories``, legends of its curves, and below all panels a
     legend of the ``kinds`` of lines and points, if all points are of ``simulated``."""
     axes[1, 0].set_ylabel("off the theory (%)", fontsize="small")
-    handles = []
+    theory_handles = []
     for kind in kinds:
         line_style = KINDS[kind]
         if kind == kinds[0]:
             line_style = KINDS["theory"] | {"label": f"theory of {simulated}"}
-        handles += axes[0, 0].plot([], [], **(line_style | {"color": "0.3"}))
-    handles.append(add_legend_entry(axes[0, 0], dimension, draws, markerfacecolor="white"))
-    legend_below(axes[0, 0].get_figure(root=True), handles)
-    for ax, difference_axis in axes.T:
-        lowest_error, highest_error = ax.get_ylim()
-        if ax.get_yscale() == "linear" and lowest_error < 0.6 * highest_error:
-            ax.set_ylim(bottom=0)
-        plotting.add_legend(ax, [difference_axis])
-        if difference_axis.get_legend() and ax.get_yscale() == "linear":
+        theory_handles += axes[0, 0].plot([], [], **(line_style | {"color": "0.3"}))
+    theory_handles.append(add_legend_entry(axes[0, 0], dimension, draws, markerfacecolor="white"))
+    legend_below(axes[0, 0].get_figure(root=True), theory_handles)
+    for error_axis, difference_axis in axes.T:
+        lowest_error, highest_error = error_axis.get_ylim()
+        if error_axis.get_yscale() == "linear" and lowest_error < 0.6 * highest_error:
+            error_axis.set_ylim(bottom=0)
+        plotting.add_legend(error_axis, [difference_axis])
+        if difference_axis.get_legend() and error_axis.get_yscale() == "linear":
             # room above the lines
-            ax.set_ylim(top=1.15 * ax.get_ylim()[1])
-            plotting.add_legend(ax, [difference_axis])
+            error_axis.set_ylim(top=1.15 * error_axis.get_ylim()[1])
+            plotting.add_legend(error_axis, [difference_axis])
 
 
 @dataclass(frozen=True)
@@ -160,8 +160,8 @@ class Curve:
 
     def points(self, values: Array) -> list[tuple[Any, dict[str, Any]]]:
         """Problems with the fits of their readouts that make up the curve at these ``values``."""
-        for name in {"alpha", "lam"} - self.fit.keys():
-            return [(self.problem, self.fit | {name: values})]
+        for axis_name in {"alpha", "lam"} - self.fit.keys():
+            return [(self.problem, self.fit | {axis_name: values})]
         return [(self.problem(value), self.fit) for value in values.tolist()]
 
 
@@ -195,29 +195,29 @@ def _curve_errors(panel: Panel, curve: Curve, store: Path | None) -> Values:
     """Theories at ``x`` and simulated means and standard errors at ``few``, for every error."""
     simulated_abscissae = np.array(panel.few)
     curve_errors: dict[str, Any] = {error: {} for error in panel.errors}
-    d = panel.size["dimension"] if panel.at_dimension else np.inf
-    for kind in curve.kinds:
+    at_d = panel.size["dimension"] if panel.at_dimension else np.inf
+    for theory_kind in curve.kinds:
         column_parts = [
-            solve_grid(model_of(kind, problem, curve.beta, d), grids={}, **fit).columns
+            solve_grid(model_of(theory_kind, problem, curve.beta, at_d), grids={}, **fit).columns
             for problem, fit in curve.points(panel.x)
         ]
         for error, error_lines in curve_errors.items():
-            error_lines[kind] = np.concatenate([one[error] for one in column_parts])
+            error_lines[theory_kind] = np.concatenate([columns[error] for columns in column_parts])
     if not curve.style:
         column_parts = [
             simulate(
-                problem, rng=i * curve.fresh, store=store,
+                problem, rng=point_index * curve.fresh, store=store,
                 beta=curve.beta if problem.schedule else None, **fit, **panel.size,
             ).columns
-            for i, (problem, fit) in enumerate(curve.points(simulated_abscissae))
+            for point_index, (problem, fit) in enumerate(curve.points(simulated_abscissae))
         ]  # fmt: skip
         for error, error_lines in curve_errors.items():
             keys = error, f"{error}_stderr"
-            with_stderr = (np.stack([x[key].ravel() for key in keys], -1) for x in column_parts)
-            error_lines["simulated"] = np.concatenate([*with_stderr])
+            error_columns = (np.stack([x[key].ravel() for key in keys], -1) for x in column_parts)
+            error_lines["simulated"] = np.concatenate([*error_columns])
     if panel.linear:
-        model = model_of("theory", curve.points(panel.x[:1])[0][0], curve.beta)
-        curve_errors["linear"] = replica.bounds(model).linear
+        curve_model = model_of("theory", curve.points(panel.x[:1])[0][0], curve.beta)
+        curve_errors["linear"] = replica.bounds(curve_model).linear
     return curve_errors | panel.size | {"x": panel.x, "simulated_at": simulated_abscissae}
 
 
@@ -238,30 +238,30 @@ def draw_panels(
     ]
     all_curves = [curve for curves in data["panels"] for curve in curves]
     one_size = all(curve["dimension"] == data["dimension"] for curve in all_curves)
-    axes = panels_with_differences(picture, len(figure_columns))
-    for column, (panel, curves, error) in zip(axes.T, figure_columns, strict=True):
-        for i, (curve, values) in enumerate(zip(panel.curves, curves, strict=True)):
+    panel_axes = panels_with_differences(picture, len(figure_columns))
+    for two_axes, (panel, curves, error) in zip(panel_axes.T, figure_columns, strict=True):
+        for curve_index, (curve, values) in enumerate(zip(panel.curves, curves, strict=True)):
             line_style: dict[str, Any] = {"color": curve.color, "label": curve.label}
             if curve.style:
-                column[0].plot(values["x"], values[error]["theory"], **line_style, **curve.style)
+                two_axes[0].plot(values["x"], values[error]["theory"], **line_style, **curve.style)
             else:
-                places = i - (len(curves) - 1) / 2
-                draw_theories(column, values, values[error], marker_nudge=places, **line_style)
+                nudge = curve_index - (len(curves) - 1) / 2
+                draw_theories(two_axes, values, values[error], marker_nudge=nudge, **line_style)
         if panel.linear:
-            column[0].axhline(curves[0]["linear"], **REFERENCE, label="best linear predictor")
+            two_axes[0].axhline(curves[0]["linear"], **REFERENCE, label="best linear predictor")
         dimension_text = "" if one_size else f", $d = {curves[0]['dimension']}$"
-        column[0].set_title(panel.title + dimension_text, fontsize=fontsize)
+        two_axes[0].set_title(panel.title + dimension_text, fontsize=fontsize)
         if panel is panels[0] or len(panel.errors) > 1:
-            column[0].set_ylabel(ERROR_LABELS[error])
-        column[0].set(**panel.scales)
+            two_axes[0].set_ylabel(ERROR_LABELS[error])
+        two_axes[0].set(**panel.scales)
         if "yscale" in panel.scales:  # powers of ten would label it too rarely
-            column[0].yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-            column[0].yaxis.set_major_formatter("{x:g}")
-            column[0].yaxis.set_minor_formatter(NullFormatter())
-        column[1].set_xlabel(panel.abscissa)
+            two_axes[0].yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            two_axes[0].yaxis.set_major_formatter("{x:g}")
+            two_axes[0].yaxis.set_minor_formatter(NullFormatter())
+        two_axes[1].set_xlabel(panel.abscissa)
         if panel.x.dtype.kind == "i":
-            column[1].xaxis.set_major_locator(MaxNLocator(integer=True))
+            two_axes[1].xaxis.set_major_locator(MaxNLocator(integer=True))
     theory_kinds = [kind for kind in KINDS if any(kind in curve[error] for curve in all_curves)]
     size_and_draws = (data["dimension"], data["seeds"]) if one_size else (None, None)
-    theory_legend(axes, size_and_draws[0], theory_kinds, simulated, size_and_draws[1])
-    return axes[0]
+    theory_legend(panel_axes, size_and_draws[0], theory_kinds, simulated, size_and_draws[1])
+    return panel_axes[0]

@@ -68,23 +68,23 @@ class Design:
         features, or of the samples that have a weight."""
         used = weight > 0
         root = np.sqrt(weight[used])[:, None]
-        scaled = root * self.Z[used]
-        if len(scaled) >= scaled.shape[1]:
-            factor = _shifted_cholesky(scaled.T @ scaled, lam)
+        scaled_Z = root * self.Z[used]
+        if len(scaled_Z) >= scaled_Z.shape[1]:
+            factor = _shifted_cholesky(scaled_Z.T @ scaled_Z, lam)
             return cho_solve(factor, b, check_finite=False)
-        wide = len(self.Z) < scaled.shape[1]
-        gram = root * self.gram[np.ix_(used, used)] * root.T if wide else scaled @ scaled.T
+        is_wide = len(self.Z) < scaled_Z.shape[1]
+        gram = root * self.gram[np.ix_(used, used)] * root.T if is_wide else scaled_Z @ scaled_Z.T
         factor, x = _shifted_cholesky(gram, lam), np.zeros_like(b)
         for _ in range(2):  # the difference cancels where weights are large: once more for the rest
-            rest = b - lam * x - scaled.T @ (scaled @ x)
-            x += (rest - scaled.T @ cho_solve(factor, scaled @ rest, check_finite=False)) / lam
+            rest = b - lam * x - scaled_Z.T @ (scaled_Z @ x)
+            x += (rest - scaled_Z.T @ cho_solve(factor, scaled_Z @ rest, check_finite=False)) / lam
         return x
 
 
-def _shifted_cholesky(matrix: Array, shift: float) -> Any:
+def _shifted_cholesky(shifted_matrix: Array, lam: float) -> Any:
     """The Cholesky factor, for ``cho_solve``, of matrix + shift I; the matrix is overwritten."""
-    matrix[np.diag_indices(len(matrix))] += shift
-    return cho_factor(matrix, overwrite_a=True, check_finite=False)
+    shifted_matrix[np.diag_indices(len(shifted_matrix))] += lam
+    return cho_factor(shifted_matrix, overwrite_a=True, check_finite=False)
 
 
 class SmoothLoss:
@@ -120,9 +120,9 @@ class SmoothedLoss(SmoothLoss):
         super().__init__(y, loss)
         self.multipliers, self.stiffness = multipliers, stiffness
         assert loss.pieces is not None
-        piece_slopes = [slope for _, slope, _ in loss.pieces.coefficients]
+        slopes_of_pieces = [slope for _, slope, _ in loss.pieces.coefficients]
         label_sign = y if loss.kind == "margin" else -np.ones(len(y))
-        slope_range = np.multiply.outer([min(piece_slopes), max(piece_slopes)], label_sign)
+        slope_range = np.multiply.outer([min(slopes_of_pieces), max(slopes_of_pieces)], label_sign)
         self.low, self.high = slope_range.min(axis=0), slope_range.max(axis=0)
 
     def slopes(self, f: Array) -> Array:
@@ -159,13 +159,13 @@ def minimise_objective(design: Design, y: Array, lam: float, loss: Loss, interce
     a, b, f = np.zeros(p), 0.0, np.zeros(n)
     best_readout, refinements = Fitted(a, b, np.nan, np.inf, 0.0), 0
     for _ in range(200):  # the gap says whether they were enough
-        slopes = now.slopes(f)
-        gradient = design.Z.T @ slopes + lam * a
-        gradient_b = float(slopes.sum()) if intercept else 0.0
+        loss_slopes = now.slopes(f)
+        gradient = design.Z.T @ loss_slopes + lam * a
+        slope_b = float(loss_slopes.sum()) if intercept else 0.0
         objective = float(loss(y, f).sum() + lam / 2 * a @ a)
         smoothing_gap = now.excess(f)
         # the size stands for the distance from an intercept that is near 0
-        gradient_gap = gradient @ gradient / (2 * lam) + (abs(b) + size_of_labels) * abs(gradient_b)
+        gradient_gap = gradient @ gradient / (2 * lam) + (abs(b) + size_of_labels) * abs(slope_b)
         if gradient_gap + smoothing_gap < best_readout.gap:
             scale = max(objective, lam / 2 * size_of_labels**2)
             best_readout = Fitted(a, b, objective, float(gradient_gap + smoothing_gap), scale)
@@ -175,18 +175,18 @@ def minimise_objective(design: Design, y: Array, lam: float, loss: Loss, interce
             now = now.stiffer(f)
             continue
         curvature = now.curvatures(f)
-        right_sides = np.stack([gradient, design.Z.T @ curvature], axis=1)
+        newton_sides = np.stack([gradient, design.Z.T @ curvature], axis=1)
         try:
-            newton = design.solve(curvature, lam, right_sides)
+            newton_steps = design.solve(curvature, lam, newton_sides)
         except LinAlgError:  # no digits are left: the best point so far is what there is
             break
         step_b = 0.0
         if intercept:
             # the Schur complement of b, kept positive where no sample has curvature
-            schur = curvature.sum() - curvature @ (design.Z @ newton[:, 1])
-            step_b = -(gradient_b - curvature @ (design.Z @ newton[:, 0])) / max(schur, 1e-9 * n)
-        readout_step = -newton[:, 0] - step_b * newton[:, 1]
-        step_size = _step_size(now, lam, (a, readout_step), (f, design.Z @ readout_step + step_b))
+            schur = curvature.sum() - curvature @ (design.Z @ newton_steps[:, 1])
+            step_b = -(slope_b - curvature @ (design.Z @ newton_steps[:, 0])) / max(schur, 1e-9 * n)
+        readout_step = -newton_steps[:, 0] - step_b * newton_steps[:, 1]
+        step_size = _newton_part(now, lam, (a, readout_step), (f, design.Z @ readout_step + step_b))
         if step_size == 0:  # the objective cannot tell any more, but the gradient can
             step_size, refinements = 1.0, refinements + 1
             if refinements > 8:  # the objective is its minimum to rounding
@@ -201,7 +201,7 @@ def has_two_slopes(loss: Loss) -> bool:
     return loss.name.partition(":")[0] in ("absolute", "quantile", "hinge")
 
 
-def _step_size(
+def _newton_part(
     smoothed: SmoothLoss, lam: float, readout: tuple[Array, Array], output: tuple[Array, Array]
 ) -> float:
     """The part of Newton's step to take, from 0 to 1, for (a, its step) and (f, its change).
@@ -209,11 +209,11 @@ def _step_size(
     The whole step where the objective still falls at its end or is nearly flat; else up to the
     minimum on the way, which is bracketed, as the slope grows along the step.
     """
-    (a, step), (f, change) = readout, output
+    (a, step), (f, f_step) = readout, output
 
-    def slope_along_step(size: float) -> float:
+    def slope_along_step(part: float) -> float:
         """Derivative of the objective in the size of the step."""
-        return float(smoothed.slopes(f + size * change) @ change + lam * (a + size * step) @ step)
+        return float(smoothed.slopes(f + part * f_step) @ f_step + lam * (a + part * step) @ step)
 
     slope_at_start, slope_at_end = slope_along_step(0.0), slope_along_step(1.0)
     if not slope_at_start < 0:
@@ -223,13 +223,13 @@ def _step_size(
     return float(brentq(slope_along_step, 0.0, 1.0, xtol=1e-12, rtol=1e-3))
 
 
-def _tolerance(scale: float, y: Array, loss: Loss) -> float:
+def _gap_allowed(scale: float, y: Array, loss: Loss) -> float:
     """Gap that is allowed at an objective of this ``scale``: 1e-8 of it, or what the rounding of
     outputs leaves where they meet labels y (n,)."""
-    rounding = 4 * np.finfo(float).eps * float(np.abs(y).sum())
+    loss_rounding = 4 * np.finfo(float).eps * float(np.abs(y).sum())
     # The part of the objective that may be rounding: 10 % of the readout at worst.
-    if has_two_slopes(loss) and rounding <= 1e-2 * scale:
-        return max(RELATIVE_GAP * scale, rounding)
+    if has_two_slopes(loss) and loss_rounding <= 1e-2 * scale:
+        return max(RELATIVE_GAP * scale, loss_rounding)
     return RELATIVE_GAP * scale
 
 
@@ -269,7 +269,7 @@ def fit_convex_readout(
     >>> int((np.abs(residual) < 1e-6).sum()) > 5  # many samples are met exactly
     True
     """
-    Phi, y = (np.concatenate(parts) for parts in zip(*blocks(), strict=True))
+    Phi, y = (np.concatenate(block_parts) for block_parts in zip(*blocks(), strict=True))
     Phi /= np.sqrt(Phi.shape[1])
     fit_shape = len(sizes), len(lam)
     readouts, (intercepts, train) = np.empty((Phi.shape[1], *fit_shape)), np.empty((2, *fit_shape))
@@ -278,13 +278,13 @@ def fit_convex_readout(
         for b, penalty in enumerate(lam):
             with np.errstate(all="ignore"):  # where no digits are left: the gap says so
                 fitted = minimise_objective(design, y[:n], float(penalty), loss, intercept)
-            if not fitted.gap <= _tolerance(fitted.scale, y[:n], loss):
+            if not fitted.gap <= _gap_allowed(fitted.scale, y[:n], loss):
                 raise ConvergenceError(
                     f"{loss.name} readout at lam = {penalty:g}: the objective is only known to be "
                     f"within {fitted.gap:.1e} of its minimum, where it is {fitted.objective:.1e}",
                     fitted,
                 )
             readouts[:, size_index, b], intercepts[size_index, b] = fitted.readout, fitted.intercept
-            residual = y[:n] - design.Z @ fitted.readout - fitted.intercept
-            train[size_index, b] = (residual**2).mean()
+            readout_residual = y[:n] - design.Z @ fitted.readout - fitted.intercept
+            train[size_index, b] = (readout_residual**2).mean()
     return Fits(readouts, intercepts, np.zeros(fit_shape), train)

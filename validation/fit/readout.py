@@ -50,11 +50,11 @@ def cholesky(gram: Any, shift: float) -> Any:
     if isinstance(gram, np.ndarray):
         shifted_gram = gram.copy()
         shifted_gram[np.diag_indices(len(shifted_gram))] += shift
-        norm = float(np.linalg.norm(shifted_gram))
+        gram_norm = float(np.linalg.norm(shifted_gram))
         # LAPACK has matrices by columns, of which the symmetric one is its own transpose
         factor, lapack_info = lapack.dpotrf(shifted_gram.T, lower=1, clean=0, overwrite_a=1)
         # the test that scipy.linalg.solve makes
-        well_conditioned = not lapack_info and lapack.dpocon(factor, norm, uplo="L")[0] > EPS
+        well_conditioned = not lapack_info and lapack.dpocon(factor, gram_norm, uplo="L")[0] > EPS
     else:
         try:
             factor = xp.linalg.cholesky(gram + arrays.like(shift * np.eye(gram.shape[0]), gram))
@@ -63,8 +63,8 @@ def cholesky(gram: Any, shift: float) -> Any:
         except (RuntimeError, LinAlgError):  # torch's own error is a RuntimeError
             well_conditioned = False
     if not well_conditioned:
-        allowed = "larger for these features, whose Gram matrix is singular in double precision"
-        raise InvalidArgument("lam", float(shift), allowed)
+        allowed_lam = "larger for these features, whose Gram matrix is singular in double precision"
+        raise InvalidArgument("lam", float(shift), allowed_lam)
     return factor
 
 
@@ -73,10 +73,10 @@ def solve_lower(factor: Any, b: Any, *, transposed: bool) -> Any:
     if isinstance(factor, np.ndarray):
         return blas.dtrsm(1, factor, b, lower=1, trans_a=transposed)
     xp = arrays.namespace(factor)
-    matrix = factor.T if transposed else factor
+    factor_matrix = factor.T if transposed else factor
     if hasattr(xp.linalg, "solve_triangular"):  # torch's, not of the array standard
-        return xp.linalg.solve_triangular(matrix, b, upper=transposed)
-    return xp.linalg.solve(matrix, b)
+        return xp.linalg.solve_triangular(factor_matrix, b, upper=transposed)
+    return xp.linalg.solve(factor_matrix, b)
 
 
 # features (b, p) and labels (b,), or (b, C) of C outputs; repeatable
@@ -123,7 +123,7 @@ def fit_ridge(blocks: Blocks, sizes: Array, lam: Array, *, intercept: bool = Fal
     >>> predict(Phi, fits)[:, 0, 0].round(12).tolist()
     [0.5, 1.0]
     """
-    order = np.argsort(sizes, kind="stable")
+    size_order = np.argsort(sizes, kind="stable")
     Phi, y = next(iter(blocks()))
     xp, single_output = arrays.namespace(Phi), y.ndim == 1
 
@@ -132,15 +132,15 @@ def fit_ridge(blocks: Blocks, sizes: Array, lam: Array, *, intercept: bool = Fal
         return ((Phi, xp.reshape(y, (y.shape[0], -1))) for Phi, y in blocks())
 
     fitted_parts = []
-    ascending_sizes, dual_count = sizes[order], int((sizes < Phi.shape[1]).sum())
+    ascending_sizes, dual_count = sizes[size_order], int((sizes < Phi.shape[1]).sum())
     if dual_count:
         fitted_parts.append(_fit_dual(columns, ascending_sizes[:dual_count], lam, intercept))
     if dual_count < len(sizes):
         fitted_parts.append(_fit_primal(columns, ascending_sizes[dual_count:], lam, intercept))
-    original_order = np.argsort(order)
-    readouts, *others = zip(*fitted_parts, strict=True)
-    joined = xp.take(xp.concat(readouts, axis=1), arrays.like(original_order, readouts[0]), axis=1)
-    fits = Fits(joined, *(np.concatenate(fit_field)[original_order] for fit_field in others))
+    typed_order = np.argsort(size_order)
+    readouts, *other_fields = zip(*fitted_parts, strict=True)
+    joined = xp.take(xp.concat(readouts, axis=1), arrays.like(typed_order, readouts[0]), axis=1)
+    fits = Fits(joined, *(np.concatenate(fit_field)[typed_order] for fit_field in other_fields))
     if single_output:
         fits = fits._replace(readouts=fits.readouts[..., 0], intercepts=fits.intercepts[..., 0])
     return fits
@@ -149,9 +149,9 @@ def fit_ridge(blocks: Blocks, sizes: Array, lam: Array, *, intercept: bool = Fal
 def predict(features: Any, fits: Fits) -> Any:
     """f = Phi a / sqrt(p) + intercept, (n, A, L), or (n, A, L, C) of C outputs."""
     xp, p = arrays.namespace(features), fits.readouts.shape[0]
-    outputs = features @ xp.reshape(fits.readouts, (p, -1)) / p**0.5
-    outputs = xp.reshape(outputs, (-1, *fits.intercepts.shape))
-    return outputs + arrays.like(fits.intercepts, features)
+    readout_outputs = features @ xp.reshape(fits.readouts, (p, -1)) / p**0.5
+    readout_outputs = xp.reshape(readout_outputs, (-1, *fits.intercepts.shape))
+    return readout_outputs + arrays.like(fits.intercepts, features)
 
 
 # n x n systems
@@ -166,39 +166,39 @@ def _fit_dual(blocks: Blocks, sizes: Array, lam: Array, intercept: bool) -> Fits
     """
     Phi, y = _first_rows(blocks, int(sizes[-1]))
     Phi /= Phi.shape[1] ** 0.5
-    gram = Phi @ Phi.T
+    row_gram = Phi @ Phi.T
     (N, C), (A, L) = y.shape, (len(sizes), len(lam))
     weights, intercepts = np.empty((N, A, L, C)), np.zeros((A, L, C))
-    within = np.arange(N)[:, None] < sizes
+    rows_within = np.arange(N)[:, None] < sizes
     for i, penalty in enumerate(lam):
-        factor = cholesky(gram, float(penalty))
-        right_sides = arrays.like(np.column_stack([y, np.ones(N)]), gram)
-        lower_solution = arrays.to_host(solve_lower(factor, right_sides, transposed=False))
+        factor = cholesky(row_gram, float(penalty))
+        dual_sides = arrays.like(np.column_stack([y, np.ones(N)]), row_gram)
+        lower_solution = arrays.to_host(solve_lower(factor, dual_sides, transposed=False))
         z, o = lower_solution[:, :-1], lower_solution[:, -1:]
         if intercept:
-            intercepts[:, i] = within.T @ (o * z) / (within.T @ o**2)
-        centred = np.where(within[..., None], z[:, None] - o[:, None] * intercepts[:, i], 0.0)
-        flat_columns = arrays.like(centred.reshape(N, -1), gram)
+            intercepts[:, i] = rows_within.T @ (o * z) / (rows_within.T @ o**2)
+        centred = np.where(rows_within[..., None], z[:, None] - o[:, None] * intercepts[:, i], 0.0)
+        flat_columns = arrays.like(centred.reshape(N, -1), row_gram)
         dual_weights = solve_lower(factor, flat_columns, transposed=True)
         weights[:, :, i] = arrays.to_host(dual_weights).reshape(centred.shape)
         del factor  # before the next is made
     flat_columns = arrays.like(weights.reshape(N, -1), Phi)
-    readouts = arrays.namespace(Phi).reshape(Phi.T @ flat_columns, (-1, A, L, C))
-    train = lam**2 * (weights**2).sum(axis=(0, 3)) / sizes[:, None]  # y - f = lam w
-    return Fits(readouts, intercepts, np.zeros(train.shape), train)
+    dual_readouts = arrays.namespace(Phi).reshape(Phi.T @ flat_columns, (-1, A, L, C))
+    dual_train = lam**2 * (weights**2).sum(axis=(0, 3)) / sizes[:, None]  # y - f = lam w
+    return Fits(dual_readouts, intercepts, np.zeros(dual_train.shape), dual_train)
 
 
 def _first_rows(blocks: Blocks, count: int) -> tuple[Any, Array]:
     """The first ``count`` rows of the features, and their labels (count, C) on the host."""
     Phi: Any = None
-    for rows_read, (features, y) in _blocks_cut_at(blocks, np.array([count])):
+    for rows_read, (features, y) in _blocks_cut_at_sizes(blocks, np.array([count])):
         if Phi is None:
-            xp, labels = arrays.namespace(features), np.empty((count, y.shape[1]))
+            xp, first_labels = arrays.namespace(features), np.empty((count, y.shape[1]))
             Phi = xp.empty((count, features.shape[1]), dtype=features.dtype, device=features.device)
         block_rows = slice(rows_read - y.shape[0], rows_read)
         Phi[block_rows, :] = features
-        labels[block_rows] = arrays.to_host(y)
-    return Phi, labels
+        first_labels[block_rows] = arrays.to_host(y)
+    return Phi, first_labels
 
 
 # p x p systems
@@ -212,53 +212,53 @@ def _fit_primal(blocks: Blocks, sizes: Array, lam: Array, intercept: bool) -> Fi
     """
     readouts, intercepts = [], []
     moment_sums: list[Any] = []
-    for rows_summed, (Phi, y) in _blocks_cut_at(blocks, sizes):
+    for rows_summed, (Phi, y) in _blocks_cut_at_sizes(blocks, sizes):
         xp, Z = arrays.namespace(Phi), Phi / Phi.shape[1] ** 0.5
         block_sums = [Z.T @ Z, Z.T @ y, xp.sum(Z, axis=0), xp.sum(y, axis=0)]
-        for total, block_sum in zip(moment_sums, block_sums, strict=True) if moment_sums else ():
-            total += block_sum
-        gram, label_moment, features, labels = moment_sums = moment_sums or block_sums
+        for moment, block_sum in zip(moment_sums, block_sums, strict=True) if moment_sums else ():
+            moment += block_sum
+        gram_sum, label_moment, feature_sum, label_sum = moment_sums = moment_sums or block_sums
         del block_sums  # of p^2 numbers
         for _ in np.flatnonzero(sizes == rows_summed):
             mean_weight = 1 / rows_summed if intercept else 0.0
-            feature_mean, mean = mean_weight * features, mean_weight * labels
-            centred_gram = gram
+            feature_mean, mean = mean_weight * feature_sum, mean_weight * label_sum
+            centred_gram = gram_sum
             if intercept:
-                centred_gram = feature_mean[:, None] * -features
-                centred_gram += gram
-            solved = _solve_penalties(centred_gram, label_moment - features[:, None] * mean, lam)
-            flat_readouts = xp.reshape(solved, (Z.shape[1], -1))
+                centred_gram = feature_mean[:, None] * -feature_sum
+                centred_gram += gram_sum
+            primal = _solve_penalties(centred_gram, label_moment - feature_sum[:, None] * mean, lam)
+            flat_readouts = xp.reshape(primal, (Z.shape[1], -1))
             fitted_means = arrays.to_host(feature_mean @ flat_readouts).reshape(len(lam), -1)
             intercepts.append(arrays.to_host(mean) - fitted_means)
-            readouts.append(solved)
+            readouts.append(primal)
     not_trained = np.zeros((len(sizes), len(lam)))
-    fits = Fits(xp.stack(readouts, axis=1), np.array(intercepts), not_trained, not_trained)
-    train, _ = _sample_means(lambda bias: blocks, fits, sizes, _squared_error)
-    return fits._replace(train=train)
+    primal_fits = Fits(xp.stack(readouts, axis=1), np.array(intercepts), not_trained, not_trained)
+    primal_train, _ = _sample_means(lambda bias: blocks, primal_fits, sizes, _squared_error)
+    return primal_fits._replace(train=primal_train)
 
 
-def _solve_penalties(gram: Any, b: Any, lam: Array) -> Any:
+def _solve_penalties(gram: Any, label_moment: Any, lam: Array) -> Any:
     """Readouts (gram + lam I)^-1 b, (p, L, C), for b (p, C)."""
     penalty_readouts = []
     for penalty in lam:
         factor = cholesky(gram, float(penalty))
-        lower_solution = solve_lower(factor, b, transposed=False)
+        lower_solution = solve_lower(factor, label_moment, transposed=False)
         penalty_readouts.append(solve_lower(factor, lower_solution, transposed=True))
         del factor  # before the next is made
-    return arrays.namespace(b).stack(penalty_readouts, axis=1)
+    return arrays.namespace(label_moment).stack(penalty_readouts, axis=1)
 
 
-def _blocks_cut_at(blocks: Blocks, sizes: Array) -> Iterator[tuple[int, tuple[Any, Any]]]:
+def _blocks_cut_at_sizes(blocks: Blocks, sizes: Array) -> Iterator[tuple[int, tuple[Any, Any]]]:
     """Blocks cut at every size, each with the number of rows up to its end."""
-    start = 0
+    row = 0
     for Phi, y in blocks():
-        stop = min(start + y.shape[0], int(sizes[-1]))
-        inside = np.unique(sizes[(sizes > start) & (sizes < stop)])
-        edges = [start, *inside.tolist(), stop]
-        for low, high in itertools.pairwise(edges):
-            yield high, (Phi[low - start : high - start, :], y[low - start : high - start, :])
-        start = stop
-        if start >= sizes[-1]:
+        last_row = min(row + y.shape[0], int(sizes[-1]))
+        sizes_inside = np.unique(sizes[(sizes > row) & (sizes < last_row)])
+        cut_rows = [row, *sizes_inside.tolist(), last_row]
+        for low, high in itertools.pairwise(cut_rows):
+            yield high, (Phi[low - row : high - row, :], y[low - row : high - row, :])
+        row = last_row
+        if row >= sizes[-1]:
             return
 
 
@@ -316,7 +316,7 @@ def fit_readout(
 
     scan = np.array([objective(fits_at(float(t), sizes, lam), sizes, lam) for t in BIAS_SCAN])
 
-    def at_best(a: int, b: int) -> Fits:
+    def fit_at_best_bias(a: int, b: int) -> Fits:
         """The fit of one size and penalty at its best bias."""
         size_and_penalty = sizes[a : a + 1], lam[b : b + 1]
         fit = cache(lambda bias: fits_at(bias, *size_and_penalty))
@@ -327,14 +327,14 @@ def fit_readout(
         )
         best_fit = fit(float(np.nan_to_num(bias)))
         if np.isnan(bias):
-            best_fit = Fits(*(part * np.nan for part in best_fit))._replace(bias=best_fit.bias)
+            best_fit = Fits(*(field * np.nan for field in best_fit))._replace(bias=best_fit.bias)
         return best_fit
 
-    fits = [at_best(a, b) for a in range(len(sizes)) for b in range(len(lam))]
-    readouts, *others = zip(*fits, strict=True)
-    xp, shape = arrays.namespace(readouts[0]), (len(sizes), len(lam))
-    joined_readouts = xp.reshape(xp.stack(readouts, axis=1), (-1, *shape))
-    return Fits(joined_readouts, *(np.reshape(fit_field, shape) for fit_field in others))
+    fits = [fit_at_best_bias(a, b) for a in range(len(sizes)) for b in range(len(lam))]
+    readouts, *other_fields = zip(*fits, strict=True)
+    xp, fit_shape = arrays.namespace(readouts[0]), (len(sizes), len(lam))
+    joined_readouts = xp.reshape(xp.stack(readouts, axis=1), (-1, *fit_shape))
+    return Fits(joined_readouts, *(np.reshape(fit_field, fit_shape) for fit_field in other_fields))
 
 
 def mean_losses(blocks: BlocksAt, fits: Fits, sizes: Array, loss: Loss) -> Array:
@@ -360,7 +360,7 @@ def squared_errors(blocks: BlocksAt, fits: Fits, samples: int) -> tuple[Array, A
 def _sample_means(blocks: BlocksAt, fits: Fits, sizes: Array, measured: Any) -> Array:
     """Means (2, A, L) of two quantities, ``measured`` of labels and outputs, over the first
     ``sizes[a]`` samples; sums of all outputs."""
-    sums = np.zeros((2, *fits.bias.shape))
+    loss_sums = np.zeros((2, *fits.bias.shape))
     for bias in np.unique(fits.bias):
         has_bias, samples_read = fits.bias == bias, 0
         for Phi, y in blocks(float(bias))():
@@ -368,16 +368,16 @@ def _sample_means(blocks: BlocksAt, fits: Fits, sizes: Array, measured: Any) -> 
             sample_index = np.arange(samples_read, samples_read + len(labels))
             used = (sample_index[:, None] < sizes)[:, :, None] & has_bias
             block_losses = measured(labels, arrays.to_host(predict(Phi, fits)))
-            for loss_sum, each in zip(sums, block_losses, strict=True):
-                loss_sum += np.where(used, each.reshape(*used.shape, -1).sum(axis=3), 0).sum(axis=0)
+            for loss_sum, loss in zip(loss_sums, block_losses, strict=True):
+                loss_sum += np.where(used, loss.reshape(*used.shape, -1).sum(axis=3), 0).sum(axis=0)
             samples_read += len(labels)
-    return sums / sizes[:, None]
+    return loss_sums / sizes[:, None]
 
 
 def _squared_error(labels: Array, prediction: Array) -> tuple[Array, Array]:
     """Squared error, the sum of all outputs, and its square."""
-    error = ((labels - prediction) ** 2).reshape(*prediction.shape[:3], -1).sum(axis=3)
-    return error, error**2
+    squared_error = ((labels - prediction) ** 2).reshape(*prediction.shape[:3], -1).sum(axis=3)
+    return squared_error, squared_error**2
 
 
 def _misclassified(labels: Array, prediction: Array) -> Array:

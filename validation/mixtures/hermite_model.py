@@ -107,8 +107,8 @@ class HermiteExpansion:
 
     def polynomial(self, x: ArrayLike) -> Array:
         """sum_{j<l} (h_j / j!) He_j(x / b), elementwise."""
-        series = self.coefficients / factorial(np.arange(self.order))
-        return np.asarray(hermite_e.hermeval(np.asarray(x, dtype=float) / self.b, series))
+        hermite_series = self.coefficients / factorial(np.arange(self.order))
+        return np.asarray(hermite_e.hermeval(np.asarray(x, dtype=float) / self.b, hermite_series))
 
     @property
     def student(self) -> Activation:
@@ -146,19 +146,19 @@ def expand(student: str | Activation, *, order: int, b: float = 1.0) -> HermiteE
     >>> (relu.coefficients.round(6) + 0.0).tolist(), round(relu.residual, 6)
     ([0.398942, 0.5, 0.398942, 0.0], 0.106149)
     """
-    sigma = activation(student)
+    student_sigma = activation(student)
     if isinstance(order, bool) or order not in range(1, MAX_ORDER + 1):
         raise InvalidArgument("order", order, f"an integer from 1 to {MAX_ORDER}")
     b = number("b", b, 0, MAX_NUMBER, "a finite number above 0", open_low=True)
 
-    norms = np.sqrt(factorial(np.arange(order)))
+    hermite_norms = np.sqrt(factorial(np.arange(order)))
 
-    def compute(rule: Rule) -> tuple[Array, Array]:
+    def coefficients_by_rule(rule: Rule) -> tuple[Array, Array]:
         """Coefficients h_j / sqrt(j!) and (h_l*)^2 by one rule, and the sizes to which their errors
         are relative."""
         z, w = rule
-        activation_values = sigma(b * z)
-        hermite_basis = hermite_e.hermevander(z, order - 1).T / norms[:, None]
+        activation_values = student_sigma(b * z)
+        hermite_basis = hermite_e.hermevander(z, order - 1).T / hermite_norms[:, None]
         unit_coefficients = hermite_basis @ (w * activation_values)
         polynomial_residual = activation_values - unit_coefficients @ hermite_basis
         mean_square = max(float(w @ activation_values**2), 1e-300)
@@ -166,11 +166,11 @@ def expand(student: str | Activation, *, order: int, b: float = 1.0) -> HermiteE
         return np.append(unit_coefficients, w @ polynomial_residual**2), error_scale
 
     # of the rules for smooth functions, the first is exact for polynomials
-    rules = "gauss-legendre" if sigma.kinks else "gauss-hermite, trapezoid, gauss-legendre"
-    kink_breaks = np.asarray(sigma.kinks) / b
-    integral = expectation(compute, kink_breaks, rule=rules, tol=1e-13)
-    h = integral.value[:-1] * norms
-    return HermiteExpansion(sigma, b, h, float(np.sqrt(integral.value[-1])), integral.error)
+    rules = "gauss-legendre" if student_sigma.kinks else "gauss-hermite, trapezoid, gauss-legendre"
+    kink_breaks = np.asarray(student_sigma.kinks) / b
+    integral = expectation(coefficients_by_rule, kink_breaks, rule=rules, tol=1e-13)
+    h = integral.value[:-1] * hermite_norms
+    return HermiteExpansion(student_sigma, b, h, float(np.sqrt(integral.value[-1])), integral.error)
 
 
 def proved(data_spread: float, *, largest: int = MAX_ORDER) -> bool:
@@ -182,12 +182,12 @@ def proved(data_spread: float, *, largest: int = MAX_ORDER) -> bool:
     >>> proved(0.74), proved(0.74, largest=3), proved(0.75), proved(0.0), proved(1.0)
     (True, False, False, False, False)
     """
-    beta = float(data_spread)
-    if not 0 < beta < 1 - ON_BOUNDARY:
+    beta_s = float(data_spread)
+    if not 0 < beta_s < 1 - ON_BOUNDARY:
         return False
-    continuous_order = 1 / (1 - beta)  # beta = (l-1)/l  <=>  l = 1/(1-beta)
-    nearest = round(continuous_order)
-    return continuous_order <= largest and abs(beta - (nearest - 1) / nearest) > ON_BOUNDARY
+    order_of_spread = 1 / (1 - beta_s)  # beta = (l-1)/l  <=>  l = 1/(1-beta)
+    nearest = round(order_of_spread)
+    return order_of_spread <= largest and abs(beta_s - (nearest - 1) / nearest) > ON_BOUNDARY
 
 
 def needed_order(data_spread: float, *, largest: int = MAX_ORDER) -> int:
@@ -259,10 +259,10 @@ class Model(NamedTuple):
 
     def features(self, X: Array, rng: Generator) -> Array:
         """Features (b, k) of inputs (b, n)."""
-        values = self.student(X @ self.weights.T)
+        hermite_features = self.student(X @ self.weights.T)
         if self.noise:
-            values += np.sqrt(self.noise) * rng.standard_normal(values.shape)
-        return values
+            hermite_features += np.sqrt(self.noise) * rng.standard_normal(hermite_features.shape)
+        return hermite_features
 
 
 def bulk_scale(task: LearningTask) -> float:
@@ -272,18 +272,18 @@ def bulk_scale(task: LearningTask) -> float:
 
 def initial(task: LearningTask, width: int, seed: SeedSequence) -> tuple[Array, Array]:
     """Draw the layers before the step: F (k, n) and w (k,)."""
-    rng = default_rng(seed)
-    F = rng.standard_normal((width, task.dimension)) / np.sqrt(task.trace)
-    return F, rng.standard_normal(width) / np.sqrt(width)
+    layer_rng = default_rng(seed)
+    initial_F = layer_rng.standard_normal((width, task.dimension)) / np.sqrt(task.trace)
+    return initial_F, layer_rng.standard_normal(width) / np.sqrt(width)
 
 
 def stepped(
     F: Array, w: Array, batch: tuple[Array, Array], student: Activation, rate: float
 ) -> Array:
     """F^ (k, n), of a batch of inputs (m, n) and labels (m,)."""
-    k = len(w)
+    width = len(w)
     # in the letters of (1.1): the rate over k, and readouts a~ = sqrt(k) w
-    return gradient_step(F, [batch], student=student, eta=rate / k, readout=np.sqrt(k) * w)
+    return gradient_step(F, [batch], student=student, eta=rate / width, readout=np.sqrt(width) * w)
 
 
 def models(
@@ -302,13 +302,13 @@ def models(
     if not 0 <= rate < np.inf:
         raise InvalidArgument("rate", rate, "finite and 0 or more")
     layer_seed, batch_seed = seed_sequence(rng).spawn(2)
-    initial_layers, batch = initial(task, k, layer_seed), task.draw(m, default_rng(batch_seed))
+    initial_layers, step_batch = initial(task, k, layer_seed), task.draw(m, default_rng(batch_seed))
     for student in students:
-        sigma = activation(student)
-        expansions = [expand(sigma, order=order, b=bulk_scale(task)) for order in orders]
-        F = stepped(*initial_layers, batch, sigma, rate)
-        hermite = [Model(F, expansion.student, expansion.residual**2) for expansion in expansions]
-        yield [Model(F, sigma, 0.0), *hermite]
+        student_sigma = activation(student)
+        expansions = [expand(student_sigma, order=order, b=bulk_scale(task)) for order in orders]
+        stepped_F = stepped(*initial_layers, step_batch, student_sigma, rate)
+        hermite = [Model(stepped_F, part.student, part.residual**2) for part in expansions]
+        yield [Model(stepped_F, student_sigma, 0.0), *hermite]
 
 
 def side_by_side(
@@ -357,29 +357,29 @@ def side_by_side(
     >>> side_by_side(task, orders=[2, 3], rng=2, **options).training.shape
     (1, 3)
     """
-    penalty = float(positive("lam", lam).item())
+    readout_penalty = float(positive("lam", lam).item())
     test_samples = 5 * samples if test_samples is None else test_samples  # as published
     test_samples = whole_number("test_samples", test_samples, 1, "of the generalisation error")
     model_seed, *streams = seed_sequence(rng).spawn(4)
     drawn_models = list(models(task, samples=samples, rng=model_seed, **drawn))
-    train, test, feature_noise_rng = map(default_rng, streams)
-    X, y = task.draw(samples, train)
-    X_test, y_test = task.draw(test_samples, test)
+    train_rng, test_rng, feature_noise_rng = map(default_rng, streams)
+    X, y = task.draw(samples, train_rng)
+    X_test, y_test = task.draw(test_samples, test_rng)
     paper_errors = np.empty((3, len(drawn_models), len(drawn_models[0])))
     for i, j in np.ndindex(paper_errors.shape[1:]):
         model = drawn_models[i][j]
         hermite_features, width = model.features(X, feature_noise_rng), len(model.weights)
-        readout = fit_readout(hermite_features, y, penalty * samples)
-        residual = y - hermite_features @ readout / np.sqrt(width)
-        mean_squared_residual = float((residual**2).mean())
+        fitted = fit_readout(hermite_features, y, readout_penalty * samples)
+        readout_residual = y - hermite_features @ fitted / np.sqrt(width)
+        mean_squared_residual = float((readout_residual**2).mean())
         block_rows = max(1, TEST_BLOCK // width)
-        starts = range(0, test_samples, block_rows)
-        blocks = (X_test[start : start + block_rows] for start in starts)
-        answers = np.concatenate([model.features(x, feature_noise_rng) @ readout for x in blocks])
-        answers /= np.sqrt(width)
-        misses = (np.sign(answers) != y_test).mean() if (np.abs(y_test) == 1).all() else np.nan
-        objective = (mean_squared_residual + penalty * float((readout**2).sum())) / 2
-        paper_errors[:, i, j] = objective, ((y_test - answers) ** 2).mean() / 2, misses
+        block_starts = range(0, test_samples, block_rows)
+        blocks = (X_test[start : start + block_rows] for start in block_starts)
+        outputs = np.concatenate([model.features(x, feature_noise_rng) @ fitted for x in blocks])
+        outputs /= np.sqrt(width)
+        wrong = (np.sign(outputs) != y_test).mean() if (np.abs(y_test) == 1).all() else np.nan
+        paper_objective = (mean_squared_residual + readout_penalty * float((fitted**2).sum())) / 2
+        paper_errors[:, i, j] = paper_objective, ((y_test - outputs) ** 2).mean() / 2, wrong
     return Errors(*paper_errors)
 
 
@@ -410,14 +410,14 @@ def solved_errors(
     models: Sequence[Sequence[Any]], width: int, m: int, lam: float, **point_samples: Any
 ) -> Errors:
     """Errors in theory of students by models, whose m samples are ``point_samples``."""
-    errors = np.empty((3, len(models), len(models[0])))
-    for i, j in np.ndindex(errors.shape[1:]):
-        solution = solve(models[i][j], lam=lam * m, time_limit=600.0, **point_samples)
-        overlaps = solution.overlaps  # of a limit
-        readout_norm = solution.squared_norm if overlaps is None else overlaps.q2.sum()
-        objective = solution.train_error + lam * width * readout_norm
-        errors[:, i, j] = objective / 2, solution.loss_error, solution.classification_error
-    return Errors(*errors)
+    paper_errors = np.empty((3, len(models), len(models[0])))
+    for i, j in np.ndindex(paper_errors.shape[1:]):
+        theory = solve(models[i][j], lam=lam * m, time_limit=600.0, **point_samples)
+        solved_overlaps = theory.overlaps  # of a limit
+        readout_norm = theory.squared_norm if solved_overlaps is None else solved_overlaps.q2.sum()
+        paper_objective = theory.train_error + lam * width * readout_norm
+        paper_errors[:, i, j] = paper_objective / 2, theory.loss_error, theory.classification_error
+    return Errors(*paper_errors)
 
 
 def fit_readout(features: Array, y: Array, penalty: float) -> Array:
@@ -473,7 +473,7 @@ def closed_form(
     >>> errors.generalisation.shape
     (1, 2)
     """
-    n, models = task.dimension, []
+    n, student_models = task.dimension, []
     for student in students:
         step = GradientStep(
             student=student,
@@ -487,19 +487,19 @@ def closed_form(
         network_model = features_at_dimension(step, beta=width / n, dimension=n, **nodes)
         expansions = [expand(step.student, order=order, b=bulk_scale(task)) for order in orders]
         hermite_models = [
-            replace(network_model, student=expansion.student, feature_noise=expansion.residual**2)
-            for expansion in expansions
+            replace(network_model, student=polynomial.student, feature_noise=polynomial.residual**2)
+            for polynomial in expansions
         ]
-        models.append([network_model, *hermite_models])
-    return solved_errors(models, width, samples, lam, alpha=samples / n, quadrature_tol=tol)
+        student_models.append([network_model, *hermite_models])
+    return solved_errors(student_models, width, samples, lam, alpha=samples / n, quadrature_tol=tol)
 
 
 def along_target(task: MixtureTask) -> GaussianMixture:
     """The law of the inputs in coordinates of which the first is the target's, if it has one."""
-    input_law, K = task.inputs, task.inputs.dimension
+    input_law, mixture_dimension = task.inputs, task.inputs.dimension
     if not task.directions.shape[1]:
         return input_law
-    known = task.directions[:K, 0]
+    known = task.directions[:mixture_dimension, 0]
     target_remainder = 1 - float(known @ known)  # of the target's direction, rounding or not
     target_axis = np.append(known, np.sqrt(target_remainder)) if target_remainder > 1e-12 else known
     rotated_axes = np.linalg.qr(np.column_stack([target_axis, np.eye(len(target_axis))]))[0]

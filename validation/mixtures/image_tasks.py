@@ -59,10 +59,10 @@ class ImageSet:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the pixels, in hexadecimal."""
-        digest = hashlib.sha256(repr((self.first.shape, self.second.shape, self.shape)).encode())
-        digest.update(self.first.tobytes())
-        digest.update(self.second.tobytes())
-        return digest.hexdigest()
+        sha256 = hashlib.sha256(repr((self.first.shape, self.second.shape, self.shape)).encode())
+        sha256.update(self.first.tobytes())
+        sha256.update(self.second.tobytes())
+        return sha256.hexdigest()
 
 
 def images(path: str | os.PathLike[str], *, classes: tuple[int, int]) -> ImageSet:
@@ -87,8 +87,8 @@ def images(path: str | os.PathLike[str], *, classes: tuple[int, int]) -> ImageSe
         If a file is missing, truncated, mislabelled, not of these kinds or larger than a
         gigabyte, saying which and why; or if a class has fewer than two images.
     """
-    first, second = (int(label) for label in classes)
-    if first == second:
+    first_class, second_class = (int(digit) for digit in classes)
+    if first_class == second_class:
         raise InvalidArgument("classes", classes, "two different labels")
     where = Path(path)
     if where.suffix == ".npz":
@@ -103,21 +103,21 @@ def images(path: str | os.PathLike[str], *, classes: tuple[int, int]) -> ImageSe
         pairs = [_idx_pair(file) for file in idx_files]
     else:
         pairs = [_idx_pair(where)]
-    shapes = {pixels.shape[1:] for pixels, _ in pairs}
-    if len(shapes) > 1:
-        raise _bad(where, f"images of one shape, not of {sorted(shapes)}")
-    (shape,) = shapes
-    labels = np.concatenate([labels for _, labels in pairs])
+    image_shapes = {pixels.shape[1:] for pixels, _ in pairs}
+    if len(image_shapes) > 1:
+        raise _bad(where, f"images of one shape, not of {sorted(image_shapes)}")
+    (image_shape,) = image_shapes
+    image_labels = np.concatenate([image_labels for _, image_labels in pairs])
     class_images = [
-        np.concatenate([_pixel_rows(where, pixels[digits == label]) for pixels, digits in pairs])
-        for label in (first, second)
+        np.concatenate([_pixel_rows(where, pixels[digits == digit]) for pixels, digits in pairs])
+        for digit in (first_class, second_class)
     ]
-    for label, chosen_images in zip((first, second), class_images, strict=True):
-        if len(chosen_images) < 2:
-            digits = ", ".join(map(str, np.unique(labels)[:12]))
-            allowed = f"labels with two images or more in {where} (it has {digits}), not {label}"
+    for digit, images_of_class in zip((first_class, second_class), class_images, strict=True):
+        if len(images_of_class) < 2:
+            digits = ", ".join(map(str, np.unique(image_labels)[:12]))
+            allowed = f"labels with two images or more in {where} (it has {digits}), not {digit}"
             raise InvalidArgument("classes", classes, allowed)
-    return ImageSet(class_images[0], class_images[1], (first, second), shape)
+    return ImageSet(class_images[0], class_images[1], (first_class, second_class), image_shape)
 
 
 def read_idx(path: Path) -> Array:
@@ -139,68 +139,68 @@ def read_idx(path: Path) -> Array:
         axis_lengths = idx_stream.read(4 * idx_header[3])
         if len(axis_lengths) < 4 * idx_header[3]:
             raise _bad(path, "a whole IDX file; this one ends inside its header")
-        shape = struct.unpack(f">{idx_header[3]}I", axis_lengths)
+        pixel_shape = struct.unpack(f">{idx_header[3]}I", axis_lengths)
         pixel_type = np.dtype(IDX_TYPES[idx_header[2]])
-        return Source("images", path, PIXELS).rest_of(idx_stream, shape, pixel_type)
+        return Source("images", path, PIXELS).rest_of(idx_stream, pixel_shape, pixel_type)
 
     return decoded("images", path, "IDX file, plain or gzip", decode)
 
 
 def _idx_pair(file: Path) -> tuple[Array, Array]:
     """Pixels and labels of an images file and the labels file beside it."""
-    pixels = read_idx(file)
-    if pixels.ndim < 2:
-        raise _bad(file, f"a file of images: its array has {pixels.ndim} axis, as labels have")
+    idx_pixels = read_idx(file)
+    if idx_pixels.ndim < 2:
+        raise _bad(file, f"a file of images: its array has {idx_pixels.ndim} axis, as labels have")
     stem = file.name.removesuffix(".gz").replace("images", "labels").replace("idx3", "idx1")
     labels_files = [file.with_name(name) for name in (stem + ".gz", stem) if name != file.name]
-    labels_file = next((candidate for candidate in labels_files if candidate.is_file()), None)
+    labels_file = next((idx_file for idx_file in labels_files if idx_file.is_file()), None)
     if labels_file is None:
         raise _bad(file, f"images with their labels beside them, in {stem} or {stem}.gz")
-    return _checked_pair(labels_file, pixels, read_idx(labels_file))
+    return _checked_pair(labels_file, idx_pixels, read_idx(labels_file))
 
 
-def _npz_pairs(path: Path) -> list[tuple[Array, Array]]:
+def _npz_pairs(npz: Path) -> list[tuple[Array, Array]]:
     """Pixels and labels of every pair of arrays in an NPZ file."""
 
-    def decode(stream: BinaryIO) -> list[tuple[Array, Array]]:
-        with ZipFile(stream) as archive:
-            members = {name.removesuffix(".npy") for name in archive.namelist()}
-            names = [pair for pair in NPZ_NAMES if members.issuperset(pair)]
-            if not names:
+    def decode(npz_stream: BinaryIO) -> list[tuple[Array, Array]]:
+        with ZipFile(npz_stream) as archive:
+            npz_members = {name.removesuffix(".npy") for name in archive.namelist()}
+            npz_names = [pair for pair in NPZ_NAMES if npz_members.issuperset(pair)]
+            if not npz_names:
                 wanted_names = " or ".join(f"{x} and {y}" for x, y in NPZ_NAMES)
-                member_names = str(sorted(members)[:12])
-                raise _bad(path, f"an NPZ file with arrays {wanted_names}, not {member_names:.200}")
-            source = Source("images", path, PIXELS)
-            pairs = [[source.npy(archive.open(f"{x}.npy")) for x in pair] for pair in names]
-        return [_checked_pair(path, pixels, labels) for pixels, labels in pairs]
+                member_names = str(sorted(npz_members)[:12])
+                raise _bad(npz, f"an NPZ file with arrays {wanted_names}, not {member_names:.200}")
+            npz_source = Source("images", npz, PIXELS)
+            pairs = [[npz_source.npy(archive.open(f"{x}.npy")) for x in pair] for pair in npz_names]
+        return [_checked_pair(npz, pixels, labels) for pixels, labels in pairs]
 
-    return decoded("images", path, "NPZ file of plain arrays", decode)
+    return decoded("images", npz, "NPZ file of plain arrays", decode)
 
 
-def _checked_pair(path: Path, pixels: Array, labels: Array) -> tuple[Array, Array]:
+def _checked_pair(file: Path, pixels: Array, labels: Array) -> tuple[Array, Array]:
     """Pixels and labels, checked: one integer for each image."""
     if labels.ndim != 1 or labels.dtype.kind not in "iu":
-        raise _bad(path, f"a file of labels, one integer each, not an array {labels.shape}")
+        raise _bad(file, f"a file of labels, one integer each, not an array {labels.shape}")
     if pixels.ndim < 2 or pixels.dtype.kind not in "iuf":
-        raise _bad(path, f"images, an array of numbers with an axis of its own, not {pixels.shape}")
+        raise _bad(file, f"images, an array of numbers with an axis of its own, not {pixels.shape}")
     if len(labels) != len(pixels):
-        raise _bad(path, f"as many labels as images: {len(labels)} for {len(pixels)}")
+        raise _bad(file, f"as many labels as images: {len(labels)} for {len(pixels)}")
     return pixels, labels
 
 
-def _pixel_rows(path: Path, pixels: Array) -> Array:
+def _pixel_rows(images_path: Path, pixels: Array) -> Array:
     """Images as rows of floats, in [0, 1] where they are integers."""
-    images = pixels.reshape(len(pixels), math.prod(pixels.shape[1:]))
+    rows = pixels.reshape(len(pixels), math.prod(pixels.shape[1:]))
     with np.errstate(over="ignore"):
-        scaled = np.asarray(images / 255.0 if images.dtype.kind in "iu" else images, np.float32)
-    if not np.isfinite(scaled).all():
-        raise _bad(path, "images of finite pixels")
-    return scaled.astype(float)
+        pixel_rows = np.asarray(rows / 255.0 if rows.dtype.kind in "iu" else rows, np.float32)
+    if not np.isfinite(pixel_rows).all():
+        raise _bad(images_path, "images of finite pixels")
+    return pixel_rows.astype(float)
 
 
-def _bad(path: Path, allowed: str) -> InvalidArgument:
-    """InvalidArgument for a file or folder; ``allowed`` says which are."""
-    return InvalidArgument("images", str(path), allowed)
+def _bad(images_path: Path, allowed_images: str) -> InvalidArgument:
+    """InvalidArgument for a file or folder; ``allowed_images`` says which are."""
+    return InvalidArgument("images", str(images_path), allowed_images)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,19 +231,19 @@ class ImageTask:
     def draw(self, samples: int, rng: Generator) -> tuple[Array, Array]:
         """Inputs (m, n) and labels (m,), both classes in equal shares, noise N(0, I) added."""
         class_sizes = (samples - samples // 2, samples // 2)
-        X = rng.standard_normal((samples, self.dimension))
+        images_with_noise = rng.standard_normal((samples, self.dimension))
         class_counts = zip((self.first, self.second), class_sizes, strict=True)
         drawn = [images[rng.integers(len(images), size=count)] for images, count in class_counts]
-        X += np.concatenate(drawn)
-        return X, np.repeat([1.0, -1.0], class_sizes)
+        images_with_noise += np.concatenate(drawn)
+        return images_with_noise, np.repeat([1.0, -1.0], class_sizes)
 
     def given(self, weights: Array, student: Activation, feature_noise: float) -> FeatureSample:
         """A sample of the features that the first layer (k, n) has, of rows of the seed 0."""
-        rng = default_rng(0)
-        X, y = self.draw(8 * len(weights) + 1000, rng)  # some 8 rows a feature
-        features = student(X @ weights.T)
-        features += np.sqrt(feature_noise) * rng.standard_normal(features.shape)
-        return FeatureSample(features=features, labels=y)
+        image_rng = default_rng(0)
+        noisy_images, y = self.draw(8 * len(weights) + 1000, image_rng)  # some 8 rows a feature
+        image_features = student(noisy_images @ weights.T)
+        image_features += np.sqrt(feature_noise) * image_rng.standard_normal(image_features.shape)
+        return FeatureSample(features=image_features, labels=y)
 
 
 LearningTask = MixtureTask | ImageTask  # samples, and what has a theory given a first layer
@@ -284,16 +284,16 @@ def image_task(pixels: ImageSet, *, theta: float, source: str = "gaussian") -> L
         raise InvalidArgument("theta", theta, "a finite number above 0")
     if source not in ("gaussian", "images"):
         raise InvalidArgument("source", source, "gaussian or images")
-    class_rows = []
-    for label, images in zip(pixels.classes, (pixels.first, pixels.second), strict=True):
+    class_images = []
+    for class_label, images in zip(pixels.classes, (pixels.first, pixels.second), strict=True):
         centred_images = images - images.mean(axis=0)
         mean_square_length = float((centred_images**2).sum(axis=1).mean())
         if not mean_square_length > 0:
-            raise InvalidArgument("classes", label, "a class whose images differ")
-        class_rows.append(centred_images * np.sqrt(theta / mean_square_length))
+            raise InvalidArgument("classes", class_label, "a class whose images differ")
+        class_images.append(centred_images * np.sqrt(theta / mean_square_length))
     if source == "images":
-        return ImageTask(class_rows[0], class_rows[1], float(theta))
-    n = class_rows[0].shape[1]
-    covariances = np.array([np.eye(n) + images.T @ images / len(images) for images in class_rows])
-    law = GaussianMixture(means=np.zeros((2, n)), covariances=covariances)
-    return MixtureTask(law, n, n + theta, class_labels("classes:1,-1", 2), np.empty((n, 0)))
+        return ImageTask(class_images[0], class_images[1], float(theta))
+    n = class_images[0].shape[1]
+    pixel_covs = np.array([np.eye(n) + images.T @ images / len(images) for images in class_images])
+    class_law = GaussianMixture(means=np.zeros((2, n)), covariances=pixel_covs)
+    return MixtureTask(class_law, n, n + theta, class_labels("classes:1,-1", 2), np.empty((n, 0)))

@@ -52,12 +52,12 @@ def scaling(dimension: int, *, data_spread: float, split: float) -> Scaling:
     >>> scaling(10_000, data_spread=0.75, split=1 / 3)
     Scaling(theta=100.0, eta=10.0)
     """
-    for name, value in (("data_spread", data_spread), ("split", split)):
-        if not 0 <= value <= 1:
-            raise InvalidArgument(name, value, "between 0 and 1")
+    for spread_name, spread_value in (("data_spread", data_spread), ("split", split)):
+        if not 0 <= spread_value <= 1:
+            raise InvalidArgument(spread_name, spread_value, "between 0 and 1")
     n = float(whole_number("dimension", dimension, 1, "the input dimension n"))
     theta_and_eta = n ** (data_spread * (1 - split)), n ** (data_spread * split)
-    return Scaling(*(float(f"{scale:.15g}") for scale in theta_and_eta))
+    return Scaling(*(float(f"{spike_scale:.15g}") for spike_scale in theta_and_eta))
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,10 +84,10 @@ class Mixture:
     @cached_property
     def law(self) -> GaussianMixture:
         """The law of the first coordinates; the others are standard normal."""
-        spikes, (J, _, K) = self.directions, self.directions.shape
-        covariances = np.eye(K) + np.einsum("jrk,jr,jrl->jkl", spikes, self.eigenvalues, spikes)
-        means, fractions = np.zeros((J, K)), self.proportions
-        return GaussianMixture(means=means, covariances=covariances, fractions=fractions)
+        gamma, (J, _, K) = self.directions, self.directions.shape
+        spiked_covs = np.eye(K) + np.einsum("jrk,jr,jrl->jkl", gamma, self.eigenvalues, gamma)
+        spiked_means, proportions = np.zeros((J, K)), self.proportions
+        return GaussianMixture(means=spiked_means, covariances=spiked_covs, fractions=proportions)
 
     @property
     def trace(self) -> float:
@@ -98,8 +98,8 @@ class Mixture:
     @property
     def norm(self) -> float:
         """Largest eigenvalue of Sigma, the covariance of the whole mixture."""
-        covariance = np.tensordot(self.proportions, self.law.covariances, axes=1)
-        return float(np.linalg.eigvalsh(covariance)[-1])
+        mixture_covariance = np.tensordot(self.proportions, self.law.covariances, axes=1)
+        return float(np.linalg.eigvalsh(mixture_covariance)[-1])
 
 
 def mixture(
@@ -155,9 +155,9 @@ def mixture(
     alignment_root = _alignment_root(alignment, J)
     # Axes e_{k,i}; gamma_{j,i} = sum_k L_{jk} e_{k,i} has Gram matrix L L^T.
     spike_axes = np.eye(J * r).reshape(J, r, J * r)
-    eigenvalue_array = plain_array("eigenvalues", eigenvalues)
+    typed_eigenvalues = plain_array("eigenvalues", eigenvalues)
     try:
-        theta = np.broadcast_to(eigenvalue_array, (J, r)).copy()
+        theta = np.broadcast_to(typed_eigenvalues, (J, r)).copy()
     except ValueError:
         raise InvalidArgument("eigenvalues", eigenvalues, f"one, or {J} x {r} of them") from None
     if not (theta >= 0).all():
@@ -171,8 +171,8 @@ def mixture(
     eigenvalue_sums = theta.sum(axis=1)
     if eigenvalue_sums.any():
         if not eigenvalue_sums.all():
-            allowed = "above 0 in every component or in none: their traces are to be equal"
-            raise InvalidArgument("eigenvalues", theta.tolist(), allowed)
+            allowed_theta = "above 0 in every component or in none: their traces are to be equal"
+            raise InvalidArgument("eigenvalues", theta.tolist(), allowed_theta)
         theta *= (eigenvalue_sums[0] / eigenvalue_sums)[:, None]
     return Mixture(n, np.einsum("jk,kin->jin", alignment_root, spike_axes), theta, rho / rho.sum())
 
@@ -188,11 +188,11 @@ def _alignment_root(alignment: ArrayLike, J: int) -> Array:
     gram = plain_array("alignment", alignment)
     if gram.ndim == 0:
         gram = np.where(np.eye(J, dtype=bool), 1.0, gram)
-    eigenvalues, gram_vectors = (
+    gram_values, gram_vectors = (
         np.linalg.eigh(gram) if gram.shape == (J, J) else (np.array([-1.0]), np.eye(1))
     )
     # 1e-12 for the rounding of a matrix on the edge of what is possible
-    good = eigenvalues.min() >= -1e-12 and (gram == gram.T).all() and (np.diagonal(gram) == 1).all()
+    good = gram_values.min() >= -1e-12 and (gram == gram.T).all() and (np.diagonal(gram) == 1).all()
     if not good:
         raise InvalidArgument(
             "alignment",
@@ -200,8 +200,8 @@ def _alignment_root(alignment: ArrayLike, J: int) -> Array:
             f"possible between {J} unit vectors: at most 1, at least "
             f"{-1 / max(J - 1, 1):g} if all are equal, a positive matrix otherwise",
         )
-    gram_root = gram_vectors * np.sqrt(np.maximum(eigenvalues, 0))
-    return np.asarray(gram_root / np.linalg.norm(gram_root, axis=1, keepdims=True))
+    alignment_root = gram_vectors * np.sqrt(np.maximum(gram_values, 0))
+    return np.asarray(alignment_root / np.linalg.norm(alignment_root, axis=1, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,9 +233,9 @@ class MixtureTask:
 
     def draw(self, samples: int, rng: Generator) -> tuple[Array, Array]:
         """Inputs (m, n) and labels (m,)."""
-        component = self.inputs.components(samples, rng)
-        X = self.inputs.at(rng.standard_normal((samples, self.dimension)), component)
-        target_arguments = (X @ self.directions).T if self.directions.size else component[None]
+        components = self.inputs.components(samples, rng)
+        X = self.inputs.at(rng.standard_normal((samples, self.dimension)), components)
+        target_arguments = (X @ self.directions).T if self.directions.size else components[None]
         return X, LabelLaw(self.target, self.noise, None).draw(target_arguments, rng)
 
     def given(self, weights: Array, student: Activation, feature_noise: float) -> FirstLayer:
@@ -286,15 +286,15 @@ def regression(
     xi_length, size = np.linalg.norm(xi), mixed.norm**-0.5
     if xi_length < 1e-6:
         raise InvalidArgument("aligned", aligned, "False where the spikes cancel in their sum")
-    kinks = tuple(kink / size for kink in sigma.kinks)
+    kinks = tuple(kink_of_target / size for kink_of_target in sigma.kinks)
     scaled = Activation(lambda x: sigma(size * x), kinks=kinks, name=f"{sigma.name}({size:g}*z1)")
-    directions = (xi / xi_length)[:, None]
-    return MixtureTask(mixed.law, mixed.dimension, mixed.trace, scaled, directions, noise)
+    xi_direction = (xi / xi_length)[:, None]
+    return MixtureTask(mixed.law, mixed.dimension, mixed.trace, scaled, xi_direction, noise)
 
 
 def classification(mixed: Mixture) -> MixtureTask:
     """Labels +1 for the first component of a mixture, -1 for all others."""
     component_count = len(mixed.proportions)
-    target = class_labels("classes:1" + ",-1" * (component_count - 1), component_count)
+    component_labels = class_labels("classes:1" + ",-1" * (component_count - 1), component_count)
     no_direction = np.empty((mixed.dimension, 0))
-    return MixtureTask(mixed.law, mixed.dimension, mixed.trace, target, no_direction)
+    return MixtureTask(mixed.law, mixed.dimension, mixed.trace, component_labels, no_direction)

@@ -52,29 +52,29 @@ class DrawnSamples:
 
     def blocks(self, bias: float = 0.0) -> Iterator[tuple[Any, Any]]:
         """Features (b, p) with ``bias`` added to all neurons, and labels (b,) or (b, C)."""
-        rng = default_rng(self.features)
+        feature_rng = default_rng(self.features)
         layer = self.layer
         if self.device != "cpu":
             layer = replace(layer, W=arrays.to_device(layer.W, self.device))
         for X, y in self.drawn():
             device_inputs = arrays.to_device(X, self.device)
-            yield layer.features(device_inputs, bias, rng), arrays.to_device(y, self.device)
+            yield layer.features(device_inputs, bias, feature_rng), arrays.to_device(y, self.device)
 
     def drawn(self) -> Iterator[tuple[Array, Array]]:
         """Inputs (b, d) and labels (b,)."""
-        noise = None if self.noise is None else default_rng(self.noise)
+        noise_rng = None if self.noise is None else default_rng(self.noise)
         pairs = (zip(*block, strict=True) for block in self.of_step.drawn()) if self.of_step else ()
-        reused, samples_drawn = chain.from_iterable(pairs), 0
+        reused_samples, samples_drawn = chain.from_iterable(pairs), 0
         for X, component in self.layer.draw_inputs(self.count, default_rng(self.inputs)):
-            if noise is None:
-                y = self.layer.targets(X, component)
+            if noise_rng is None:
+                labels = self.layer.targets(X, component)
             else:
-                y = self.layer.labels(X, noise, component=component)
+                labels = self.layer.labels(X, noise_rng, component=component)
             before = reused_of(np.arange(samples_drawn, samples_drawn + len(X) + 1), self.reuse)
-            for sample in np.flatnonzero(np.diff(before)):
-                X[sample], y[sample] = next(reused)
+            for reused_sample in np.flatnonzero(np.diff(before)):
+                X[reused_sample], labels[reused_sample] = next(reused_samples)
             samples_drawn += len(X)
-            yield X, y
+            yield X, labels
 
 
 def reused_of(n: Any, reuse: float) -> Any:
@@ -100,9 +100,9 @@ class GivenRows:
     def blocks(self, bias: float = 0.0) -> Iterator[tuple[Any, Any]]:
         """Features (b, p) and labels (b,) or (b, C); no ``bias`` is trained here."""
         block_rows = max(1, draws.INPUT_BLOCK // self.features.shape[1])
-        for start in range(0, self.count, block_rows):
-            block = self.rows[start : start + block_rows]
-            pair = self.features[block], self.labels[block]
+        for first_row in range(0, self.count, block_rows):
+            given_rows = self.rows[first_row : first_row + block_rows]
+            pair = self.features[given_rows], self.labels[given_rows]
             yield arrays.to_device(pair[0], self.device), arrays.to_device(pair[1], self.device)
 
 
@@ -115,8 +115,8 @@ def repeatable(samples: DrawnSamples | GivenRows, keep: bool) -> Callable[[float
         return lambda bias: lambda: samples.blocks(bias)
 
     def kept_blocks(bias: float) -> Blocks:
-        blocks = list(samples.blocks(bias))
-        return lambda: blocks
+        blocks_kept = list(samples.blocks(bias))
+        return lambda: blocks_kept
 
     return kept_blocks
 
@@ -175,8 +175,8 @@ class Experiment:
         """Names of the errors of a cell: losses unless they are half the squared errors, and
         classification errors where labels are +-1 or classes."""
         loss_names = () if self.loss.is_square else ("loss_error", "train_loss")
-        has_classes = self.samples and getattr(self.problem, "classes", None) is not None
-        class_error = ("classification_error",) if self.binary or has_classes else ()
+        given_classes = self.samples and getattr(self.problem, "classes", None) is not None
+        class_error = ("classification_error",) if self.binary or given_classes else ()
         return "test_error", "train_error", "test_variance", *loss_names, *class_error
 
     @property
@@ -187,8 +187,8 @@ class Experiment:
     @property
     def described(self) -> dict[str, Any]:
         """Problem in plain values; a given layer or given features by their sizes."""
-        reused = {"reuse": self.reuse} if self.reuse else {}
-        return reused | (self.problem.described if self.samples else describe(self.problem))
+        reuse_field = {"reuse": self.reuse} if self.reuse else {}
+        return reuse_field | (self.problem.described if self.samples else describe(self.problem))
 
     @property
     def trained(self) -> dict[str, bool]:
@@ -201,7 +201,7 @@ class Experiment:
         """Training samples n at every alpha, (A,) of int."""
         if self.samples:
             return np.array(self.samples)
-        return np.array([draws.size("alpha", ratio, self.dimension) for ratio in self.alpha])
+        return np.array([draws.size("alpha", alpha, self.dimension) for alpha in self.alpha])
 
     @property
     def step_samples(self) -> int:
@@ -225,9 +225,9 @@ def at_alpha(problem: Problem, alpha: float) -> Problem:
     """A problem whose step is trained on as many samples as the readout, of one alpha."""
     if isinstance(problem, SpikedRandomFeatures):
         return problem.at_alpha(alpha)
-    step: Any = problem
-    stepped: Problem = replace(step, alpha0=alpha)
-    return stepped
+    step_of_alpha: Any = problem
+    problem_at_alpha: Problem = replace(step_of_alpha, alpha0=alpha)
+    return problem_at_alpha
 
 
 def run_cell(experiment: Experiment, index: int, keep: bool = False) -> Array:
@@ -236,30 +236,30 @@ def run_cell(experiment: Experiment, index: int, keep: bool = False) -> Array:
     ``keep`` holds all training features in memory, for speed.
     """
     if not experiment.samples and experiment.problem.follows_alpha:
-        experiments = [
+        alpha_experiments = [
             replace(experiment, problem=at_alpha(experiment.problem, alpha), alpha=(alpha,))
             for alpha in experiment.alpha
         ]
-        return np.concatenate([run_cell(part, index, keep) for part in experiments], axis=1)
+        return np.concatenate([run_cell(part, index, keep) for part in alpha_experiments], axis=1)
     with one_thread():
         train, test, labelled_test = draw_samples(experiment, index)
-        sizes, lam = experiment.sizes, np.array(experiment.lam)
+        train_sizes, lam = experiment.sizes, np.array(experiment.lam)
         design, loss, trained_parts = repeatable(train, keep), experiment.loss, experiment.trained
         if loss.is_square:
-            fits = fit_readout(design, sizes, lam, **trained_parts)
+            fits = fit_readout(design, train_sizes, lam, **trained_parts)
         else:
             intercept = trained_parts["intercept"]
-            fits = fit_convex_readout(design(0.0), sizes, lam, loss, intercept=intercept)
-        mean_error, variance = squared_errors(repeatable(test, keep=False), fits, test.count)
-        measures = {"test_error": mean_error, "train_error": fits.train, "test_variance": variance}
+            fits = fit_convex_readout(design(0.0), train_sizes, lam, loss, intercept=intercept)
+        test_error, variance = squared_errors(repeatable(test, keep=False), fits, test.count)
+        measured = {"test_error": test_error, "train_error": fits.train, "test_variance": variance}
         if not loss.is_square:
-            measures["train_loss"], _ = mean_losses(design, fits, sizes, loss)
-        if len(experiment.measures) > len(measures):
-            test_counts = np.full(len(sizes), test.count)
-            measures["loss_error"], measures["classification_error"] = mean_losses(
+            measured["train_loss"], _ = mean_losses(design, fits, train_sizes, loss)
+        if len(experiment.measures) > len(measured):
+            test_counts = np.full(len(train_sizes), test.count)
+            measured["loss_error"], measured["classification_error"] = mean_losses(
                 repeatable(labelled_test, keep=False), fits, test_counts, loss
             )
-        return np.stack([measures[name] for name in experiment.measures])
+        return np.stack([measured[name] for name in experiment.measures])
 
 
 def draw_samples(
@@ -269,28 +269,28 @@ def draw_samples(
     torch_device, count = experiment.device, int(experiment.sizes.max())
     _, inputs, features, noise, *test_streams = experiment.seed(index).spawn(7)
     if experiment.simulated is Fixed.features:
-        source, rng, last = experiment.problem, default_rng(inputs), count + experiment.test_samples
-        if isinstance(source, FeatureMoments):
-            drawn_rows, stratum = source.law.draw(last, rng)
-            constant_labels = source.label_variances[stratum] == 0  # and free of rounding
-            labels = np.where(constant_labels, source.label_means[stratum], drawn_rows[:, -1])
-            Phi, row_order = drawn_rows[:, :-1], np.arange(last)
+        given, rng, end = experiment.problem, default_rng(inputs), count + experiment.test_samples
+        if isinstance(given, FeatureMoments):
+            drawn_rows, stratum = given.law.draw(end, rng)
+            constant_labels = given.label_variances[stratum] == 0  # and free of rounding
+            given_labels = np.where(constant_labels, given.label_means[stratum], drawn_rows[:, -1])
+            given_Phi, row_order = drawn_rows[:, :-1], np.arange(end)
         else:
-            Phi, labels = source.features, source.labels
-            row_order = rng.permutation(len(labels))
-        training = GivenRows(Phi, labels, row_order[:count], torch_device)
-        test_rows = replace(training, rows=row_order[count:last])
-        return training, test_rows, test_rows
-    layer = draw_layer(experiment, index)
-    train = DrawnSamples(layer, count, inputs, features, noise, torch_device)
+            given_Phi, given_labels = given.features, given.labels
+            row_order = rng.permutation(len(given_labels))
+        training_rows = GivenRows(given_Phi, given_labels, row_order[:count], torch_device)
+        test_rows = replace(training_rows, rows=row_order[count:end])
+        return training_rows, test_rows, test_rows
+    cell_layer = draw_layer(experiment, index)
+    train = DrawnSamples(cell_layer, count, inputs, features, noise, torch_device)
     if experiment.reuse:
         _, *step_streams = draws.streams(layer_seed(experiment, index))
-        of_step = replace(
+        step_samples = replace(
             train, count=experiment.step_samples, inputs=step_streams[0], noise=step_streams[1]
         )
-        train = replace(train, of_step=of_step, reuse=experiment.reuse)
+        train = replace(train, of_step=step_samples, reuse=experiment.reuse)
     inputs, features, noise = test_streams
-    test = DrawnSamples(layer, experiment.test_samples, inputs, features, None, torch_device)
+    test = DrawnSamples(cell_layer, experiment.test_samples, inputs, features, None, torch_device)
     return train, test, replace(test, noise=noise)
 
 

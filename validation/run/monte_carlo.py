@@ -47,56 +47,56 @@ def plan(
 ) -> Experiment:
     """The experiment of the arguments of :func:`simulate`, checked; ``sizes`` are alpha, samples,
     dimension and beta."""
-    root_seed, convex_loss = draws.seed_sequence(rng), as_loss(loss)
-    fields_of = _fields_of_given if isinstance(problem, Given) else _fields_of_drawn
-    fields = fields_of(problem, simulated, **sizes)
+    root_seed, cell_loss = draws.seed_sequence(rng), as_loss(loss)
+    fields_of = _given_fields if isinstance(problem, Given) else _drawn_fields
+    planned = fields_of(problem, simulated, **sizes)
     if test_samples is not None:
-        most = fields["test_samples"] if isinstance(problem, FeatureSample) else draws.HUGE
+        most = planned["test_samples"] if isinstance(problem, FeatureSample) else draws.HUGE
         meaning = "inputs a test error is averaged over"
-        fields["test_samples"] = draws.whole_number("test_samples", test_samples, 1, meaning, most)
-    experiment = Experiment(
+        planned["test_samples"] = draws.whole_number("test_samples", test_samples, 1, meaning, most)
+    planned_experiment = Experiment(
         lam=tuple(map(float, positive("lam", lam))),
         entropy=root_seed.entropy,
         spawn_key=tuple(root_seed.spawn_key),
         pool_size=root_seed.pool_size,
         device=check_device(device),
-        loss=convex_loss,
-        **fields,
+        loss=cell_loss,
+        **planned,
     )
-    if getattr(problem, "outputs", 1) > 1 and not convex_loss.is_square:
-        raise InvalidArgument("loss", convex_loss.name, "the square for several classes or outputs")
-    if convex_loss.kind == "margin" and not experiment.binary:
-        raise InvalidArgument("loss", convex_loss.name, LABELS_NEEDED)
-    if experiment.trained["train_bias"] and not convex_loss.is_square:
-        raise InvalidArgument("loss", convex_loss.name, "square in a simulation that trains a bias")
-    if device != "cpu" and not convex_loss.is_square:
+    if getattr(problem, "outputs", 1) > 1 and not cell_loss.is_square:
+        raise InvalidArgument("loss", cell_loss.name, "the square for several classes or outputs")
+    if cell_loss.kind == "margin" and not planned_experiment.binary:
+        raise InvalidArgument("loss", cell_loss.name, LABELS_NEEDED)
+    if planned_experiment.trained["train_bias"] and not cell_loss.is_square:
+        raise InvalidArgument("loss", cell_loss.name, "square in a simulation that trains a bias")
+    if device != "cpu" and not cell_loss.is_square:
         raise InvalidArgument("device", device, "cpu for a loss other than the square")
-    experiment.sizes, experiment.width  # noqa: B018  (checks that neither is empty)
-    return experiment
+    planned_experiment.sizes, planned_experiment.width  # noqa: B018  (checks that neither is empty)
+    return planned_experiment
 
 
-def _fields_of_drawn(
+def _drawn_fields(
     problem: Any, simulated: str, *, alpha: Any, samples: Any, dimension: Any, beta: Any
 ) -> dict[str, Any]:
     """Fields of the experiment of a problem whose first layer is drawn; of a network model, its
     step is drawn."""
     if samples is not None:
-        allowed = "left out unless a first layer or features are given: alpha says how many"
-        raise InvalidArgument("samples", samples, allowed)
+        allowed_plan = "left out unless a first layer or features are given: alpha says how many"
+        raise InvalidArgument("samples", samples, allowed_plan)
     reuse = 0.0
     if getattr(problem, "rows", None) is not None:
-        for name, value in (("beta", beta), ("simulated", simulated)):
-            if value not in (None, Simulated.network):
-                raise InvalidArgument(name, value, "left out of a network, which is what is drawn")
+        for name, typed in (("beta", beta), ("simulated", simulated)):
+            if typed not in (None, Simulated.network):
+                raise InvalidArgument(name, typed, "left out of a network, which is what is drawn")
         problem, beta, reuse = problem.step, problem.beta, problem.rows.reuse
     if alpha is None:
         raise InvalidArgument("alpha", alpha, "given: readout samples over input dimension")
     draws.spiked_model(problem, beta)  # refuses what the theory does
     d = draws.whole_number("dimension", dimension, 2, "the input dimension d")
-    alphas = positive("alpha", alpha)
-    if problem.follows_alpha and alphas.size == 1:
-        problem = at_alpha(problem, alphas.item())
-    test_samples = TEST_INPUTS * max(d, draws.size("alpha", float(alphas.max()), d))
+    alpha_grid = positive("alpha", alpha)
+    if problem.follows_alpha and alpha_grid.size == 1:
+        problem = at_alpha(problem, alpha_grid.item())
+    test_samples = TEST_INPUTS * max(d, draws.size("alpha", float(alpha_grid.max()), d))
     try:
         drawn_kind = Simulated(simulated)
     except ValueError:
@@ -106,32 +106,32 @@ def _fields_of_drawn(
     if (
         reuse
         and not problem.follows_alpha
-        and (reuse * alphas.max() > problem.schedule[0][0] * (1 + 1e-12))
+        and (reuse * alpha_grid.max() > problem.schedule[0][0] * (1 + 1e-12))
     ):
-        allowed = "at least reuse * alpha: the step has all samples that are reused"
-        raise InvalidArgument("alpha0", problem.schedule[0][0], allowed)
-    sizes = {"alpha": tuple(map(float, alphas)), "dimension": d, "test_samples": test_samples}
+        allowed_plan = "at least reuse * alpha: the step has all samples that are reused"
+        raise InvalidArgument("alpha0", problem.schedule[0][0], allowed_plan)
+    sizes = {"alpha": tuple(map(float, alpha_grid)), "dimension": d, "test_samples": test_samples}
     return {"problem": problem, "simulated": drawn_kind, "beta": beta, "reuse": reuse, **sizes}
 
 
-def _fields_of_given(
+def _given_fields(
     problem: Any, simulated: str, *, alpha: Any, samples: Any, **sizes: Any
 ) -> dict[str, Any]:
     """Fields of the experiment of a given first layer, or of given features."""
-    for name, value in sizes.items():
-        if value is not None:
-            allowed = "left out of what is given, which has a size of its own"
-            raise InvalidArgument(name, value, allowed)
+    for argument, typed in sizes.items():
+        if typed is not None:
+            allowed_plan = "left out of what is given, which has a size of its own"
+            raise InvalidArgument(argument, typed, allowed_plan)
     if simulated != "network":
-        allowed = "left out: a given layer, or given features, are simulated as they are"
-        raise InvalidArgument("simulated", simulated, allowed)
-    name, samples = asked(problem, alpha, samples)
-    if name == "alpha":
-        samples = np.rint(samples_of(problem, name, positive(name, samples))).astype(int)
+        allowed_plan = "left out: a given layer, or given features, are simulated as they are"
+        raise InvalidArgument("simulated", simulated, allowed_plan)
+    argument, samples = asked(problem, alpha, samples)
+    if argument == "alpha":
+        samples = np.rint(samples_of(problem, argument, positive(argument, samples))).astype(int)
     most = len(problem.labels) - 1 if isinstance(problem, FeatureSample) else draws.HUGE
     meaning = "samples of the readout"
-    numbers = np.atleast_1d(samples).tolist()
-    sample_sizes = tuple(draws.whole_number("samples", n, 1, meaning, most) for n in numbers)
+    sample_numbers = np.atleast_1d(samples).tolist()
+    sample_sizes = tuple(draws.whole_number("samples", n, 1, meaning, most) for n in sample_numbers)
     if not sample_sizes:
         raise InvalidArgument("samples", samples, "one number of samples, or several")
     layer = isinstance(problem, FirstLayer)
@@ -145,12 +145,12 @@ def _fields_of_given(
 
 def multiplications(experiment: Experiment) -> float:
     """Multiplications that the samples of the readout and the fits of a cell take, roughly."""
-    p, n = experiment.width, float(experiment.sizes.max())
+    p, largest_n = experiment.width, float(experiment.sizes.max())
     fit_count = len(experiment.sizes)
     if not experiment.loss.is_square:
         fit_count *= 20 * len(experiment.lam)  # about as many steps
-    sample_count = 2 * n + experiment.test_samples
-    return sample_count * experiment.dimension * p + fit_count * n * p * min(n, p)
+    sample_count = 2 * largest_n + experiment.test_samples
+    return sample_count * experiment.dimension * p + fit_count * largest_n * p * min(largest_n, p)
 
 
 def bytes_needed(experiment: Experiment, *, keep: bool) -> float:
@@ -302,9 +302,9 @@ def simulate(
     ((2, 2), (3, 2, 2))
     """
     seeds = draws.seed_count(seeds, least=2)
-    sizes: Any = {"alpha": alpha, "samples": samples, "dimension": dimension, "beta": beta}
+    plan_sizes: Any = {"alpha": alpha, "samples": samples, "dimension": dimension, "beta": beta}
     plan_options: Any = {"rng": rng, "loss": loss, "test_samples": test_samples, "device": device}
-    experiment = plan(problem, simulated, lam, sizes, **plan_options)
+    experiment = plan(problem, simulated, lam, plan_sizes, **plan_options)
     indices = np.arange(seeds)
     if shard is not None:
         shard_index, shard_count = draws.fraction("shard", shard, seeds)
@@ -315,37 +315,37 @@ def simulate(
     check_memory(experiment, memory_limit)
     processes = None if workers is None else draws.whole_number("workers", workers, 1, "processes")
     folder = None if store is None else cell_store.open_folder(store)
-    measured: dict[int, Array] = {}
+    cells_done: dict[int, Array] = {}
     if folder is not None:
         cells_described = describe_cells(experiment, indices.tolist(), key)
         cell_shape = (len(experiment.measures), len(experiment.sizes), len(experiment.lam))
-        measured = cell_store.read(folder, cells_described, cell_shape)
-        missing = len(indices) - len(measured)
+        cells_done = cell_store.read(folder, cells_described, cell_shape)
+        missing = len(indices) - len(cells_done)
         logger.info(
-            "%d of %d draws found in %s, %d are run", len(measured), len(indices), folder, missing
+            "%d of %d draws found in %s, %d are run", len(cells_done), len(indices), folder, missing
         )
         if missing:
             cell_store.check_writable(folder, missing)
-    cells_left = [int(index) for index in indices if index not in measured]
+    cells_left = [int(index) for index in indices if index not in cells_done]
     if processes is None:
         # multiplications, some 8 s of a core: for fewer starting a pool does not pay
         pool_pays = device == "cpu" and len(cells_left) * multiplications(experiment) >= 8e10
         processes = max(1, min(executors.usable_cores(), len(cells_left))) if pool_pays else 1
     fitting_processes = max(1, int(memory_limit // bytes_needed(experiment, keep=False)))
     processes = 1 if executor is not None else min(processes, fitting_processes)
-    keep = processes * bytes_needed(experiment, keep=True) <= memory_limit
-    task = partial(run_cell, experiment, keep=keep)
+    keep_design = processes * bytes_needed(experiment, keep=True) <= memory_limit
+    cell_task = partial(run_cell, experiment, keep=keep_design)
     with progress_callback(progress, "draws") as advance:
         if advance is not None:
-            advance(len(measured), len(indices))
-        for index, cell in executors.run_all(task, cells_left, executor, processes):
+            advance(len(cells_done), len(indices))
+        for index, seed_cell in executors.run_all(cell_task, cells_left, executor, processes):
             if folder is not None:
-                cell_store.write(folder, cells_described[index], cell)
-            measured[index] = cell
+                cell_store.write(folder, cells_described[index], seed_cell)
+            cells_done[index] = seed_cell
             if advance is not None:
-                advance(len(measured), len(indices))
-    cells = np.array([measured[index] for index in indices.tolist()])
-    errors = dict(zip(experiment.measures, np.moveaxis(cells, 0, 1), strict=True))
-    name = "samples" if experiment.samples else "alpha"
-    scalars = scalar_arguments(**{name: alpha if samples is None else samples}, lam=lam)
-    return Simulation(experiment, indices, errors, errors.pop("test_variance"), scalars)
+                advance(len(cells_done), len(indices))
+    seed_cells = np.array([cells_done[index] for index in indices.tolist()])
+    seed_errors = dict(zip(experiment.measures, np.moveaxis(seed_cells, 0, 1), strict=True))
+    sample_axis = "samples" if experiment.samples else "alpha"
+    scalars = scalar_arguments(**{sample_axis: alpha if samples is None else samples}, lam=lam)
+    return Simulation(experiment, indices, seed_errors, seed_errors.pop("test_variance"), scalars)

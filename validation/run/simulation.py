@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 def _mean(name: str) -> Any:
     """The property of a mean over the seeds."""
-    property_doc = f"Mean {name} over the seeds, (N_a, N_l); NaN where it is not measured."
-    return property(lambda simulation: simulation._of_seeds(name).mean(axis=0), doc=property_doc)
+    mean_doc = f"Mean {name} over the seeds, (N_a, N_l); NaN where it is not measured."
+    return property(lambda result: result._of_seeds(name).mean(axis=0), doc=mean_doc)
 
 
 def _stderr(name: str) -> Any:
     """The property of the standard error of a mean over the seeds."""
-    property_doc = f"Standard error of ``{name}``, (N_a, N_l)."
-    return property(lambda simulation: standard_error(simulation._of_seeds(name)), doc=property_doc)
+    stderr_doc = f"Standard error of ``{name}``, (N_a, N_l)."
+    return property(lambda result: standard_error(result._of_seeds(name)), doc=stderr_doc)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,8 +80,8 @@ class Simulation(Displayed):
     @property
     def problem(self) -> Problem | Given:
         """The simulated problem."""
-        problem: Problem | Given = self.experiment.problem
-        return problem
+        simulated_problem: Problem | Given = self.experiment.problem
+        return simulated_problem
 
     @property
     def beta(self) -> float:
@@ -123,8 +123,8 @@ class Simulation(Displayed):
     @property
     def seed_sequence(self) -> SeedSequence:
         """The SeedSequence that gives this simulation again when taken as ``rng``."""
-        of = self.experiment
-        return SeedSequence(of.entropy, spawn_key=of.spawn_key, pool_size=of.pool_size)
+        run = self.experiment
+        return SeedSequence(run.entropy, spawn_key=run.spawn_key, pool_size=run.pool_size)
 
     @property
     def seeds(self) -> int:
@@ -133,8 +133,8 @@ class Simulation(Displayed):
 
     def _of_seeds(self, name: str) -> Array:
         """An error of every seed; NaN where it is not measured."""
-        errors = self.errors.get(name)
-        return np.full_like(self.test_variance, np.nan) if errors is None else errors
+        seed_errors = self.errors.get(name)
+        return np.full_like(self.test_variance, np.nan) if seed_errors is None else seed_errors
 
     @property
     def test_noise(self) -> Array:
@@ -144,11 +144,11 @@ class Simulation(Displayed):
     @property
     def columns(self) -> dict[str, Array]:
         """Means and standard errors at every point, by name: arrays (N_a, N_l)."""
-        mesh = np.meshgrid(*self.axes.values(), indexing="ij")
-        columns: dict[str, Array] = dict(zip(self.axes, mesh, strict=True))
-        for name, values in self.errors.items():
-            columns |= {name: values.mean(axis=0), f"{name}_stderr": standard_error(values)}
-        return columns | {"test_noise": self.test_noise}
+        axis_mesh = np.meshgrid(*self.axes.values(), indexing="ij")
+        mean_columns: dict[str, Array] = dict(zip(self.axes, axis_mesh, strict=True))
+        for error, values in self.errors.items():
+            mean_columns |= {error: values.mean(axis=0), f"{error}_stderr": standard_error(values)}
+        return mean_columns | {"test_noise": self.test_noise}
 
     def document(self, columns: Mapping[str, Array] | None = None) -> dict[str, Any]:
         """Plain values for JSON: problem, points, dimension (of features their number, the width)
@@ -157,9 +157,9 @@ class Simulation(Displayed):
         ``columns``, (N_a, N_l) each, take the place of those above.
         """
         columns = self.columns if columns is None else columns
-        document = {"problem": self._described, "points": rows_of(columns)}
-        document |= self._size | self.origin
-        return dict(plain(document | {"rng": self.experiment.entropy}))
+        simulation_document = {"problem": self._described, "points": rows_of(columns)}
+        simulation_document |= self._size | self.origin
+        return dict(plain(simulation_document | {"rng": self.experiment.entropy}))
 
     @property
     def _described(self) -> dict[str, Any]:
@@ -176,18 +176,18 @@ class Simulation(Displayed):
     @property
     def _size(self) -> dict[str, Any]:
         """The input dimension, or the number of given features, and the draws."""
-        of_features = self.experiment.simulated is Fixed.features
-        return {"width" if of_features else "dimension": self.dimension, "seeds": self.seeds}
+        of_given_features = self.experiment.simulated is Fixed.features
+        return {"width" if of_given_features else "dimension": self.dimension, "seeds": self.seeds}
 
     @property
     def origin(self) -> dict[str, Any]:
         """Values that, with the settings, it takes to run the simulation again."""
-        experiment = self.experiment
+        simulated_experiment = self.experiment
         return {
-            "simulated": str(experiment.simulated),
-            "test_samples": experiment.test_samples,
-            "rng": str(experiment.entropy),  # NetCDF has no integers so long
-            "spawn_key": list(experiment.spawn_key),
+            "simulated": str(simulated_experiment.simulated),
+            "test_samples": simulated_experiment.test_samples,
+            "rng": str(simulated_experiment.entropy),  # NetCDF has no integers so long
+            "spawn_key": list(simulated_experiment.spawn_key),
             "versions": f"replica-srf {__version__}, numpy {np.__version__}, "
             f"scipy {scipy.__version__}",
         }
@@ -197,8 +197,8 @@ class Simulation(Displayed):
         return plot_comparison(self.dataset(), ax=ax, error=error)
 
     def _facts(self) -> dict[str, Any]:
-        simulated = str(self.experiment.simulated)
-        return {"simulated": simulated} | self.columns | self.axes
+        simulated_model = str(self.experiment.simulated)
+        return {"simulated": simulated_model} | self.columns | self.axes
 
     def _rows(self) -> list[dict[str, Any]]:
         return rows_of(self.columns)
@@ -206,17 +206,17 @@ class Simulation(Displayed):
     def dataset(self) -> "xarray.Dataset":
         """Errors as an xarray.Dataset over alpha (or samples) and lam; errors of every seed, over
         the dimension seed, too, have names that end in _by_seed."""
-        by_seed = {f"{name}_by_seed": values for name, values in self.errors.items()}
+        by_seed = {f"{error}_by_seed": values for error, values in self.errors.items()}
         dims, seed_errors = ("seed", *self.axes), by_seed | {"test_variance": self.test_variance}
-        settings = self.settings | self.origin
-        also: dict[str, Any] = {name: (dims, values) for name, values in seed_errors.items()}
-        also["seed"] = "seed", self.seed
-        return data_set(self.axes, self.columns, settings, self.single, also)
+        simulation_settings = self.settings | self.origin
+        seed_axes: dict[str, Any] = {error: (dims, values) for error, values in seed_errors.items()}
+        seed_axes["seed"] = "seed", self.seed
+        return data_set(self.axes, self.columns, simulation_settings, self.single, seed_axes)
 
 
 def rows_of(columns: Mapping[str, Array]) -> list[dict[str, Any]]:
     """Columns as a row for each point."""
-    point_rows = zip(*(values.ravel().tolist() for values in columns.values()), strict=True)
+    point_rows = zip(*(column.ravel().tolist() for column in columns.values()), strict=True)
     return [dict(zip(columns, point_values, strict=True)) for point_values in point_rows]
 
 

@@ -48,16 +48,16 @@ def describe_cells(
     are such functions and no key.
     """
     problem, loss = experiment.problem, experiment.loss
-    each = {f.name: getattr(problem, f.name) for f in fields(problem)}
-    several = {name: of for name, of in each.items() if isinstance(of, tuple)}  # one for each step
-    each |= {f"{name} {t}": part for name, of in several.items() for t, part in enumerate(of)}
-    values = {name: _hashes(name, of, key) for name, of in each.items() if isinstance(of, Part)}
+    parts = {f.name: getattr(problem, f.name) for f in fields(problem)}
+    lists = {name: of for name, of in parts.items() if isinstance(of, tuple)}  # one for each step
+    parts |= {f"{name} {step}": part for name, of in lists.items() for step, part in enumerate(of)}
+    hashes = {name: _hashes(name, of, key) for name, of in parts.items() if isinstance(of, Part)}
     cell_content = vars(experiment) | {
         "version": __version__,
         "method": CELL_METHOD,
         "problem": experiment.described,
         "kind": type(problem).__name__,
-        "values": values,
+        "values": hashes,
         "key": key,
         "loss": [loss.name, loss.kind, *_hashes("loss", loss, key)],
     }
@@ -77,17 +77,17 @@ def describe_cells(
     return {index: cell_content | {"seed": index} for index in indices}
 
 
-def _hashes(name: str, of: Part, key: str | None) -> list[str]:
+def _hashes(name: str, hashed_part: Part, key: str | None) -> list[str]:
     """A hash of the values of a part of the problem; nothing where ``key`` has to say it."""
-    values = fingerprint(of)
-    if values == fingerprint(of):
-        return [values]
+    value_hash = fingerprint(hashed_part)
+    if value_hash == fingerprint(hashed_part):
+        return [value_hash]
     if key is None:
-        allowed = (
+        allowed_key = (
             f"given with a store, as {name} does not return the same twice: any text, another one "
             "whenever what it computes has changed"
         )
-        raise InvalidArgument("key", None, allowed)
+        raise InvalidArgument("key", None, allowed_key)
     return []
 
 
@@ -102,11 +102,11 @@ def fingerprint(function: Part) -> str:
     """
     # nine digits: the last ones differ between mathematical libraries
     with np.errstate(all="ignore"):  # far out functions may overflow
-        printed_values = [f"{value:.8e}" for part in _function_values(function) for value in part]
+        printed_values = [f"{number:.8e}" for part in _values_to_hash(function) for number in part]
     return hashlib.sha256(" ".join(printed_values).encode()).hexdigest()[:16]
 
 
-def _function_values(of: Part) -> list[Any]:
+def _values_to_hash(of: Part) -> list[Any]:
     """Sequences of numbers that tell one function, or law, from another of its kind."""
     match of:
         case Activation():
@@ -121,9 +121,9 @@ def _function_values(of: Part) -> list[Any]:
         case Law(continuous=None):
             return [of.values, of.fractions]
         case Law():
-            tails = np.array([1e-9, 1e-6, 1e-3])
-            quantiles = np.concatenate([tails, np.linspace(0.01, 0.99, 99), 1 - tails])
-            return [of.distribution.ppf(quantiles)]
+            law_tails = np.array([1e-9, 1e-6, 1e-3])
+            law_quantiles = np.concatenate([law_tails, np.linspace(0.01, 0.99, 99), 1 - law_tails])
+            return [of.distribution.ppf(law_quantiles)]
         case LabelNoise():
             return [of.parameters]
         case Loss():
@@ -150,27 +150,27 @@ def open_folder(path: str | os.PathLike[str]) -> Path:
     InvalidArgument
         If it cannot be made or read.
     """
-    folder = Path(path)
+    store_folder = Path(path)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        next(folder.iterdir(), None)
+        store_folder.mkdir(parents=True, exist_ok=True)
+        next(store_folder.iterdir(), None)
     except OSError as error:
-        allowed = f"a folder that can be made ({error.strerror})"
-        raise InvalidArgument("store", str(path), allowed) from None
-    return folder
+        allowed_store = f"a folder that can be made ({error.strerror})"
+        raise InvalidArgument("store", str(path), allowed_store) from None
+    return store_folder
 
 
 def check_writable(folder: Path, missing: int) -> None:
     """Raise InvalidArgument for a folder that cannot be written to, before the ``missing`` cells
     are computed."""
     if not os.access(folder, os.W_OK):
-        allowed = f"a folder that can be written to, as {missing} cells are not in it"
-        raise InvalidArgument("store", str(folder), allowed)
+        allowed_store = f"a folder that can be written to, as {missing} cells are not in it"
+        raise InvalidArgument("store", str(folder), allowed_store)
 
 
 def file_of(folder: Path, cell: Description) -> Path:
     """The path of the cell's file, whether it is there or not."""
-    return folder / f"{_digest(cell)[:40]}.json"
+    return folder / f"{_cell_digest(cell)[:40]}.json"
 
 
 def read(
@@ -180,18 +180,18 @@ def read(
     nothing was measured; files that are damaged or cannot be read are reported, and count as
     missing."""
     stored_errors: dict[CellName, Array] = {}
-    faults: dict[str, list[Path]] = {}
-    for name, cell in cells.items():
-        file = file_of(folder, cell)
+    cell_faults: dict[str, list[Path]] = {}
+    for cell_name, cell in cells.items():
+        cell_file = file_of(folder, cell)
         try:
-            stored_errors[name] = _load_cell(file, cell, shape)
+            stored_errors[cell_name] = _load_cell(cell_file, cell, shape)
         except FileNotFoundError:
             pass
         except OSError as error:
-            faults.setdefault(f"cannot be read ({error.strerror})", []).append(file)
+            cell_faults.setdefault(f"cannot be read ({error.strerror})", []).append(cell_file)
         except (ValueError, TypeError, KeyError, RecursionError):
-            faults.setdefault("is damaged or not what its name says", []).append(file)
-    for file_fault, (first_file, *other_files) in faults.items():
+            cell_faults.setdefault("is damaged or not what its name says", []).append(cell_file)
+    for file_fault, (first_file, *other_files) in cell_faults.items():
         more_files = f", as with {len(other_files)} others" if other_files else ""
         logger.warning("%s %s%s: computed again", first_file, file_fault, more_files)
     return stored_errors
@@ -209,11 +209,11 @@ def write(folder: Path, cell: Description, errors: Array) -> None:
     """
     if np.isinf(errors).any():
         return
-    numbers = plain(errors)
-    document = {"cell": plain(cell), "errors": numbers, "sha256": _digest(numbers)}
-    file, content = file_of(folder, cell), (json.dumps(document, sort_keys=True) + "\n").encode()
+    cell_numbers = plain(errors)
+    stored = {"cell": plain(cell), "errors": cell_numbers, "sha256": _cell_digest(cell_numbers)}
+    file, cell_bytes = file_of(folder, cell), (json.dumps(stored, sort_keys=True) + "\n").encode()
     try:
-        write_file(file, content, afresh=True)
+        write_file(file, cell_bytes, afresh=True)
     except IsADirectoryError as error:
         raise StoreError(error.errno, "a folder is where a cell is kept", str(file)) from error
     except OSError as error:
@@ -225,30 +225,30 @@ def write(folder: Path, cell: Description, errors: Array) -> None:
         ) from error
 
 
-def _load_cell(file: Path, cell: Description, shape: tuple[int, ...]) -> Array:
+def _load_cell(cell_file: Path, cell: Description, shape: tuple[int, ...]) -> Array:
     """The numbers in a cell's file; one of many errors if it is not that cell's."""
-    described = plain(cell)
+    cell_described = plain(cell)
     # at most: 24 characters for the digits of a float, a comma, brackets
-    longest_text = len(json.dumps(described)) + 32 * (int(np.prod(shape)) + 8)
-    with open_regular(file) as stream:
-        text = stream.read(longest_text + 1)
-    document = json.loads(text)
-    stored_values = np.array(document["errors"], dtype=object)
+    longest_cell = len(json.dumps(cell_described)) + 32 * (int(np.prod(shape)) + 8)
+    with open_regular(cell_file) as cell_stream:
+        cell_text = cell_stream.read(longest_cell + 1)
+    stored_cell = json.loads(cell_text)
+    stored_values = np.array(stored_cell["errors"], dtype=object)
     if (
-        len(text) > longest_text
-        or document["cell"] != described
-        or document["sha256"] != _digest(document["errors"])
+        len(cell_text) > longest_cell
+        or stored_cell["cell"] != cell_described
+        or stored_cell["sha256"] != _cell_digest(stored_cell["errors"])
         or stored_values.shape != shape
         or any(type(value) not in (float, type(None)) for value in stored_values.flat)
     ):
         raise ValueError
-    errors = stored_values.astype(float)  # NaN of None
-    if np.isinf(errors).any():
+    cell_errors = stored_values.astype(float)  # NaN of None
+    if np.isinf(cell_errors).any():
         raise ValueError
-    return errors
+    return cell_errors
 
 
-def _digest(value: Any) -> str:
-    """SHA-256 of ``value`` as JSON with sorted keys, in hexadecimal."""
-    text = json.dumps(plain(value), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+def _cell_digest(hashed: Any) -> str:
+    """SHA-256 of ``hashed`` as JSON with sorted keys, in hexadecimal."""
+    json_text = json.dumps(plain(hashed), sort_keys=True)
+    return hashlib.sha256(json_text.encode()).hexdigest()
