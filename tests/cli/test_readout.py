@@ -337,6 +337,12 @@ def test_the_same_is_simulated(given, capsys):
     assert [p["test_error"] for p in simulated] == [p["test_error"] for p in compared[1::2]]
 
 
+def test_a_score_over_a_standard_error_of_zero_is_shown(capsys):
+    """Both draws of the one row that is left are right."""
+    assert validate(f"compare {FEATURES} --samples 1999 --lam 1 --seeds 2 --rng 0") == 0
+    assert "-inf" in capsys.readouterr().out
+
+
 def test_a_limit_of_time_has_the_name_of_its_option(capsys):
     np.save("many.npy", np.random.default_rng(0).standard_normal((2000, 200)))
     np.save("of.npy", np.arange(2000) % 5)
