@@ -316,7 +316,7 @@ def finish_lines(
         shades, label = _shades(curve[varying].values), names.LABELS.get(varying, varying)
         ax.get_figure().colorbar(shades, ax=[ax, *below], label=label)  # type: ignore[union-attr]
     ordinate = "mean squared error" if len(errors) > 1 else names.DRAWN[errors[0]]
-    if errors[0] not in names.BEST_OF:
+    if errors[0] not in names.BEST_OF and not below:  # panels below show what is best
         ordinate += names.at_best(curve, errors[0])
     described = names.shared_settings(curve, [abscissa])
     label = names.LABELS.get(abscissa, names.symbol(abscissa))
