@@ -142,7 +142,7 @@ def pair(setting, d, seed):
             sizes, lam = np.array([n]), np.array([setting.lam])
             fits = fit_readout(train, sizes, lam, intercept=False, train_bias=False)
             test = repeatable(DrawnSamples(layer, tests, *streams[3:], None, "cpu"), keep=False)
-            mean, _ = squared_errors(test, fits, tests)
+            mean, _ = squared_errors(test, fits, np.array([tests]))
             errors.append((mean.item(), fits.train.item()))
     return errors
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import typer
 from docutils import nodes
+from rich.text import Text
 from sphinx.util.docutils import SphinxDirective
 
 
@@ -49,6 +50,7 @@ def described(name: str, command: Any) -> str:
 
 def literal(text: str) -> str:
     """Help as Markdown that shows the same: names of code with underscores stay as they are."""
+    text = Text.from_markup(text).plain
     text = re.sub(r"(?<!`)(--[a-z][a-z0-9-]*)", r"`\1`", text)
     text = re.sub(r"(?<![\w`*.-])((?:\w+[._*])+\w+)", r"`\1`", text)
     return text.replace("<", "&lt;").replace(r"[", r"\[")

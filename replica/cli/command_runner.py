@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Annotated, Any, Concatenate
 
 import typer
+from rich.markup import escape
 from typer.core import TyperCommand
 
 from solvers.quadrature import QuadratureError
@@ -216,7 +217,10 @@ def application(name: str, text: str, commands: Sequence[Callable[..., None]]) -
             "\n\nExamples\n--------\n"
         )
         lines = [" ".join(line.split()) for line in examples.split("\n\n")]
-        app.command(cls=OnceEach, help=about, epilog="\n\n".join(["Examples:", *lines]))(function)
+        # brackets are no markup: E[y|x], .[explore]
+        app.command(cls=OnceEach, help=escape(about), epilog="\n\n".join(["Examples:", *lines]))(
+            function
+        )
     return app
 
 

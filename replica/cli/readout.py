@@ -37,7 +37,8 @@ Reach = Annotated[
         parser=parse_share,
         metavar="ERROR",
         help="An error, in the place of --samples: how many samples it needs.  Of classes that of "
-        "the classification, else the test error.",
+        "the classification, else the test error.  low and high are the numbers for the error "
+        "less and plus two standard errors over rows, as the band of --plot.",
     ),
 ]
 
@@ -54,7 +55,7 @@ Confusion = Annotated[
     typer.Option(
         "--confusion",
         help="Show the confusion matrix of classes, at one --samples and one --lam or the best; "
-        "--plot draws it.",
+        "--plot draws it, and --out FILE.json has it.",
     ),
 ]
 
@@ -158,13 +159,16 @@ def answer_readout(
         return (point.plot_confusion() if point else figure(model, dataset)).figure
 
     output.write(document, show, figure=drawn, dataset=dataset.squeeze)
+    if point and output.out and output.out.suffix.lower() != ".json":
+        printing.say(f"note: {output.out} has the errors: --out FILE.json has --confusion, too")
     if isinstance(model, FeatureSample) and model.of_two:
         printing.say(f"note: classes {model.of_two}")
     is_scaled = isinstance(model, FeatureSample) and model.strata is None
     if is_scaled and "samples" in points and np.any(observables.beyond(model, points["samples"])):
         lam = float(dataset.lam.values.flat[-1 if searched else 0])  # of the most samples
         printing.say(f"note: {_class_scale_note(model, lam, loss)}")
-    printing.note_edges(dataset.get("at_edge", ()))
+    if not isinstance(model, FeatureSample):  # of which a note of the curve says so
+        printing.note_edges(dataset.get("at_edge", ()))
     printing.warn_of_failures(document["points"])
     return bool(dataset.converged.all())
 
@@ -204,7 +208,9 @@ def _reach(options: Options, output: Output, reach: float, most: Any, time_limit
     columns = ["samples", *band, "beyond_rows"]
     row = {error: reach, "lam": needed.lam}
     row |= {name: getattr(needed, name) for name in columns}
-    document: dict[str, Any] = {"problem": model.described, "points": [row | {"note": needed.note}]}
+    of_band = {"low_and_high": observables.BAND_TEXT} if band else {}
+    points_row = row | of_band | {"note": needed.note}
+    document: dict[str, Any] = {"problem": model.described, "points": [points_row]}
     said = f"lam {needed.lam:.4g}, " if np.isfinite(needed.lam) else ""
     said += f"samples {needed._facts()['samples']}"
 
@@ -213,6 +219,8 @@ def _reach(options: Options, output: Output, reach: float, most: Any, time_limit
             printing.answer(said)
         else:
             output.table(document["points"], list(row), tested_on(model))
+            if band:
+                printing.say(f"note: low and high are {observables.BAND_TEXT}")
 
     output.write(document, show, figure=lambda: needed.plot().figure)
     if needed.note:

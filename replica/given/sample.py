@@ -239,7 +239,13 @@ class FeatureSample(Described):
             smallest, kind = sizes.argmin(), "in stratum" if self.strata is not None else "of class"
             got = f"{sizes.min()} {kind} {(self.names if self.strata is None else ids)[smallest]}"
             if fewer := int(sizes.min() / ROWS_PER_FEATURE):
-                quota += f" (or {fewer} features, such as of sklearn.decomposition.PCA({fewer}))"
+                quota += (
+                    f" (or {fewer} features, such as of sklearn.decomposition.PCA({fewer}): the "
+                )
+                quota += (
+                    "errors are then of that smaller readout, at best an upper bound, and where "
+                )
+                quota += f"they level off those of all {p} features may still fall)"
             if self.strata is not None:
                 raise InvalidArgument("features", got, f"enough in every stratum: {quota}")
             allowed = f"at most the {N} rows here: beyond them features are Gaussian in each "

@@ -22,7 +22,7 @@ from .readout_curves import (
     refuse_limit_options,
 )
 from .sample_allocation import SECONDS_A_USE, SampleAllocation, sample_allocation
-from .samples_needed import SamplesNeeded, samples_needed, wanted_error
+from .samples_needed import BAND_TEXT, SamplesNeeded, samples_needed, wanted_error
 from .solution import Solution, solve, solve_layer
 from .theory_changes import (
     NOTED_SHIFT,

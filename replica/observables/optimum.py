@@ -35,7 +35,7 @@ from ..problem import (
 from ..steps import GradientStep, model_of
 from .evaluate_model import errors_at_level, solves_each_point
 from .grid import solve_grid
-from .readout_curves import layer_curve
+from .readout_curves import BEST_AT_END, layer_curve
 from .solution import solve, solve_layer
 
 if TYPE_CHECKING:
@@ -118,7 +118,9 @@ class Optimum(Displayed):
         names = ("lam", "test_error") if np.isnan(self.eta) else ("lam", "eta", "test_error")
         best_values = {name: getattr(self, name) for name in names}
         at_edge = {"at_edge": self.at_edge} if self.at_edge else {}
-        note_facts = {"notes": "; ".join(self.point.notes)} if self.point.notes else {}
+        of_scale = bool(self.at_edge) and isinstance(self.point.model, FeatureSample)
+        notes = [*self.point.notes, *[BEST_AT_END] * of_scale]
+        note_facts = {"notes": "; ".join(notes)} if notes else {}
         return best_values | at_edge | {"minima": f"{len(self.minima)} found"} | note_facts
 
     def _rows(self) -> list[dict[str, Any]]:

@@ -71,6 +71,10 @@ BEYOND_ROWS = (
     "to meet those of the rows, where both are known"
 )
 BEYOND_STRATA = "more samples than rows: features are taken for Gaussian in each stratum"
+BEST_AT_END = (
+    "the best lam at an end of the range searched: features of another scale, such as "
+    "StandardScaler's, have it inside"
+)
 SOME_ROWS = (
     "a part of the rows, at random, stands for all: standard errors and the variance over samples "
     "are that part's"
@@ -122,7 +126,10 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
 def notes_on(model: Given, dataset: Any) -> list[str]:
     """The notes of a curve, each with the numbers of samples of the points that have it."""
     name, notes = "samples" if "samples" in dataset.coords else "alpha", []
-    for note, noted_points in notes_of(model, dataset).items():
+    notes_of_points = notes_of(model, dataset)
+    if isinstance(model, FeatureSample) and "at_edge" in dataset:
+        notes_of_points[BEST_AT_END] = dataset.at_edge != ""
+    for note, noted_points in notes_of_points.items():
         where = (noted_points & dataset.converged).broadcast_like(dataset.converged)
         if where.any():
             each = np.unique(dataset[name].broadcast_like(where).values[where.values])

@@ -18,10 +18,11 @@ from ..convex import loss as as_loss
 from ..display import Displayed, Progress, progress_callback
 from ..errors import InvalidArgument, answering
 from ..given import FeatureSample, Given
-from ..plotting import add_legend, plot_curve
+from ..plotting import BARS, add_legend, plot_curve
 from ..problem import MAX_NUMBER, number
 from .learning_curve import BEST, at_best
 from .readout_curves import (
+    BEST_AT_END,
     SENSITIVE,
     beyond,
     beyond_note,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FEWEST_SAMPLES = 4.0  # samples that are tried
+BAND_TEXT = f"of the error less and plus {BARS} standard errors over rows"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,8 +56,9 @@ class SamplesNeeded(Displayed):
         is larger at the largest n.  Where it rises above it again by less than its standard error
         over rows, the n before that, and the note says so.
     low, high : float
-        The same for the error less and plus its standard error over rows of a sample; NaN where
-        that has none, or is larger at the largest n, which the note says.
+        The same for the error less and plus two standard errors over rows of a sample, the band of
+        its figure; NaN where there are none, or the error is then larger at the largest n, which
+        the note says.
     beyond_rows : bool
         Whether ``samples`` is more than a sample's rows: taken from Gaussian classes, of which
         errors are scaled to meet those of the rows (22.14).
@@ -121,7 +124,7 @@ class SamplesNeeded(Displayed):
             many = f"more than {n[-1]:g}, the largest {status_word} ({which}: {least})"
             return {"samples": many} | self._penalty | noted
         band_ends = f"{self.low:.4g} to {self.high:.4g}".replace(" to nan", " on")
-        band = f"{band_ends} within a standard error of the sample's rows"
+        band = f"{band_ends}, {BAND_TEXT}"
         sample_facts: dict[str, Any] = {"samples": f"{self.samples:.4g}"}
         if self.samples <= n[0]:
             at_most = "" if f"{SENSITIVE}, and" in self.note else "at most "
@@ -204,9 +207,10 @@ def samples_needed(
         return SamplesNeeded(error, target, np.nan, np.nan, np.nan, False, curve, np.nan, note)
     finite = curve.isel(samples=solved)
     n, values, stderr = finite.samples.values, finite[error].values, _stderr(finite, error)
-    slack = np.nan_to_num(stderr)
+    slack, band_width = np.nan_to_num(stderr), BARS * stderr
     samples, low, high = (
-        needed_on(n, errors, target, slack) for errors in (values, values - stderr, values + stderr)
+        needed_on(n, errors, target, slack)
+        for errors in (values, values - band_width, values + band_width)
     )
     # of the number tried that is next to the answer
     log_samples = np.log(n[-1] if np.isnan(samples) else samples)
@@ -225,15 +229,12 @@ def samples_needed(
         more_samples = f"up to {most_needed:.0f}" if most_known else "more"
         notes.append(f"{SENSITIVE}, and {more_samples} samples may be needed")
     if lam == BEST and "lam" in str(finite.at_edge.values[nearest]).split():
-        notes.append(
-            "the best lam is at an end of the range searched: features of another scale, such as "
-            "StandardScaler's, have it inside"
-        )
+        notes.append(BEST_AT_END)
     if (rises_at := n[(n > samples) & (values > target)]).size:
         rise = f"the error rises above {target:g} again, at {rises_at[0]:g} samples"
         notes.append(f"{rise}, by less than its standard error over rows")
     if samples > 0 and np.isfinite(stderr[-1]) and np.isnan(high):
-        above_text = f"with a standard error more it is above {target:g} at {n[-1]:g} samples"
+        above_text = f"with {BARS} standard errors more it is above {target:g} at {n[-1]:g} samples"
         notes.append(f"the band has no upper end: {above_text}, the largest solved (most=)")
     # of those below the last error that is too large nothing is asked
     too_large = n[(values > target) & ~(n > samples)].max(initial=0)
@@ -365,8 +366,8 @@ def _curve(
             point: Any = at_best(model, ["lam"], {"samples": [samples]}, {}, loss, **curve_options)
             at_n.append(point)
             report(solved_count, len(n))
-            # with what it may rise again by
-            if point[error] - 2 * np.nan_to_num(_stderr(point, error)) > target:
+            # with what it may rise again by, one standard error
+            if point[error] - (BARS + 1) * np.nan_to_num(_stderr(point, error)) > target:
                 break
         report(len(n), len(n))
         return xarray.concat(

@@ -21,6 +21,7 @@ from .curve import (
     in_words,
     label_errors,
     lines_of,
+    mark_noted,
 )
 from .heat_map import with_all_axes
 from .names import COLUMN, current, error_drawn, hue
@@ -51,7 +52,8 @@ def plot_comparison(
         them; any parameter may be a dimension.
     theories : dict of label -> xarray.Dataset, optional
         As returned by :func:`replica.learning_curve`, over the same dimensions; denser along the
-        longest; NaN where a theory is of no use.  The first is drawn as full lines, others as thin
+        longest; NaN where a theory is of no use.  Where the first is ``noted`` beside a point, it
+        has an open square.  The first is drawn as full lines, others as thin
         ones, that of the label ``LIMIT`` as pale ones.
     ax : matplotlib Axes, optional
         Where to draw; its lower quarter is cut off for the differences in standard errors, over a
@@ -127,6 +129,9 @@ def plot_comparison(
         figure_elements.draw_points(
             ax, [], [], [], label=label, color=colour, **MARKERS.get(error_name, {})
         )
+    for theory in [*theories.values()][:1]:  # where there are points
+        beside_points = theory.where(theory[abscissa].isin(points[abscissa]), drop=True)
+        mark_noted(ax, beside_points, abscissa, lines, name)
     return finish_lines(ax, points, lines, abscissa, errors, difference_panels)
 
 

@@ -95,19 +95,7 @@ def plot_curve(
         for error_name in errors:
             label = line.label if error_name == name else ""
             draw_line(ax, curve, abscissa, line, error_name, few_marks, label=label)
-        if f"{name}_stderr" in curve:
-            middle, stderr = (curve[x].sel(line.at).values for x in (name, f"{name}_stderr"))
-            figure_elements.draw_band(ax, x, middle, stderr, color=line.colour)
-    if f"{name}_stderr" in curve:
-        shade = lines[0].colour if len(lines) == 1 else "0.3"
-        figure_elements.draw_band(
-            ax,
-            x,
-            np.nan,
-            np.nan,
-            color=shade,
-            label=f"±{figure_elements.BARS} s.e. over other rows",
-        )
+    draw_bands(ax, curve, abscissa, lines, name)
     mark_exceptions(ax, curve, abscissa, lines, name)
     if points is not None:
         _draw_measured(ax, points, abscissa, errors, lines)
@@ -147,6 +135,21 @@ def draw_line(
     ax.plot(curve[abscissa].values, values, **looks)
 
 
+def draw_bands(
+    ax: "Axes", curve: "xarray.Dataset", abscissa: str, lines: Sequence[Line], name: str
+) -> None:
+    """Shade two standard errors over rows around each line, if the error ``name`` has them."""
+    if f"{name}_stderr" not in curve:
+        return
+    x = curve[abscissa].values
+    for line in lines:
+        middle, stderr = (curve[each].sel(line.at).values for each in (name, f"{name}_stderr"))
+        figure_elements.draw_band(ax, x, middle, stderr, color=line.colour)
+    shade = lines[0].colour if len(lines) == 1 else "0.3"
+    label = f"±{figure_elements.BARS} s.e. over other rows"
+    figure_elements.draw_band(ax, x, np.nan, np.nan, color=shade, label=label)
+
+
 def mark_exceptions(
     ax: "Axes", curve: "xarray.Dataset", abscissa: str, lines: Sequence[Line], name: str
 ) -> None:
@@ -166,6 +169,13 @@ def mark_exceptions(
             cross_height += 0.04 * (gap is not shared_gaps)  # crosses of lines, one above another
     if not_converged.any():
         ax.plot([], [], "x", color="0.3", label="not converged")
+    mark_noted(ax, curve, abscissa, lines, name)
+
+
+def mark_noted(
+    ax: "Axes", curve: "xarray.Dataset", abscissa: str, lines: Sequence[Line], name: str
+) -> None:
+    """Draw open the points whose errors may be off, as a note says."""
     noted = curve.get("noted", curve[name] * 0) > 0  # NaN where a point was taken out
     if not noted.any():
         return
@@ -307,7 +317,7 @@ def finish_lines(
         ax.get_figure().colorbar(shades, ax=[ax, *below], label=label)  # type: ignore[union-attr]
     ordinate = "mean squared error" if len(errors) > 1 else names.DRAWN[errors[0]]
     if errors[0] not in names.BEST_OF and not below:  # panels below show what is best
-        ordinate += names.at_best(curve)
+        ordinate += names.at_best(curve, errors[0])
     described = names.shared_settings(curve, [abscissa])
     label = names.LABELS.get(abscissa, names.symbol(abscissa))
     return figure_elements.finish(ax, label, ordinate, described, below=below)
@@ -362,6 +372,7 @@ def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
     best_panels = figure_elements.panels_below(ax, *[0.3] * len(searched))
     for line in lines:
         draw_line(ax, curve, abscissa, line, name, label=line.label)
+    draw_bands(ax, curve, abscissa, lines, name)
     mark_exceptions(ax, curve, abscissa, lines, name)
     at_end: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "markersize": 4}
     at_edge = curve.at_edge.astype(str)  # of a point that was taken out it is NaN

@@ -63,9 +63,8 @@ def plot_heat_map(
     ax = axes(ax)
     x, y = curve[x_name].values, curve[y_name].values
     map_values = drawn_variable.squeeze().transpose(y_name, x_name).values
-    draw_heat_map(
-        ax, x, y, map_values, names.DRAWN[name] + names.at_best(curve) * (name not in names.BEST_OF)
-    )
+    at_best = "" if name in names.BEST_OF else names.at_best(curve, name)
+    draw_heat_map(ax, x, y, map_values, names.DRAWN[name] + at_best)
     if np.isfinite(map_values).any() and name not in names.BEST_OF:
         j, i = np.unravel_index(np.nanargmin(map_values), map_values.shape)
         at_edge = i in (0, x.size - 1) or j in (0, y.size - 1)

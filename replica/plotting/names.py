@@ -45,16 +45,20 @@ BEST_OF = {name: f"best {LABELS[name]}" for name in ("lam", "eta")}
 DRAWN = ERROR_LABELS | BEST_OF  # ordinates of figures
 
 
-def at_best(curve: Any) -> str:
-    """End of an error's label where the best lam, or eta, is searched; else empty."""
+def at_best(curve: Any, error: str) -> str:
+    """End of the label of an ``error`` where the best lam, or eta, is searched, which says of what
+    unless it is of this error; else empty."""
     of_alphas = ["alpha"] * ("alpha" in curve.data_vars)  # scikit-learn's, of a ProbeCurve
     searched = [name for name in BEST_OF if "at_edge" in curve and name in curve.data_vars]
-    return best_label(searched + of_alphas)
+    of_loss = "loss" in curve.attrs  # of a ProbeCurve of another loss than the square
+    minimised, words = ("loss_error", "loss") if of_loss else ("test_error", "squared error")
+    label = best_label(searched + of_alphas)
+    return f"{label} of the {words}" if label and error != minimised else label
 
 
 def best_label(searched: Sequence[str]) -> str:
     """End of an error's label where these parameters are the best; empty if there are none."""
-    return f" at best {', '.join(map(symbol, searched))}" if searched else ""
+    return f" at the best {', '.join(map(symbol, searched))}" if searched else ""
 
 
 def error_drawn(known: Container[Any], error: str | None = None) -> str:

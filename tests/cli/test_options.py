@@ -12,12 +12,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.text import Text
+from typer.main import get_command
 
 import replica
 from replica import GradientStep, SpikedRandomFeatures
 from replica.cli import parse_request, printing
+from replica.cli.main import app as replica_app
 from replica.cli.option_table import HELP, read_config
 from tests.cli.commands import document, refusal, theory, validate
+from validation.cli.main import app as validation_app
 
 STEP = {"student": "tanh", "target": "sin", "alpha0": "20", "eta": "3"}
 SRF = {"student": "tanh", "target": "sin", "r": "1", "c": "1", "gamma": ".5"}
@@ -102,6 +106,16 @@ def test_the_help_of_optimum_has_the_ranges_searched(capsys):
     for name, of in (("lam", "lam_range"), ("eta", "eta")):
         (found,) = re.findall(rf"\b{name} from ([\d.e-]+) to ([\d.e]+\d)", text)
         assert tuple(map(float, found)) == known[of].default
+
+
+@pytest.mark.parametrize("app", [replica_app, validation_app])
+def test_brackets_of_the_help_are_shown(app):
+    """E[y|x] and .[explore] are no markup, which would be taken out."""
+    for name, command in get_command(app).commands.items():
+        about = getdoc(command.callback).partition("\n\nExamples\n--------\n")[0]
+        assert Text.from_markup(command.help).plain == about, name
+        for text in filter(None, [command.epilog, *(one.help for one in command.params)]):
+            assert Text.from_markup(text).plain == text, name
 
 
 @pytest.mark.slow

@@ -196,6 +196,11 @@ def test_how_many_samples_an_error_needs(capsys):
     of = samples_needed(FeatureSample(**sample()), lam=1, classification_error=0.2)
     assert point["samples"] == pytest.approx(of.samples, rel=BESIDE_PYTHON)
     assert point["low"] < point["samples"] < point["high"]
+    assert point["low_and_high"] in repr(of)
+    assert theory(f"{line} --reach .2 --out band.csv") == 0
+    words = "of the error less and plus 2 standard errors over rows"
+    assert words in capsys.readouterr().err.replace("\n", " ")
+    assert words in Path("band.csv").read_text()
     assert theory(f"{line} --reach .01") == 1
     out, err = capsys.readouterr()
     assert "nan" not in out
@@ -259,6 +264,10 @@ def test_several_classes(capsys):
     for name, row, shares in zip(["ape", "bee", "cow"], shown[1:], expected, strict=True):
         assert [*found[name].values()] == pytest.approx(shares, rel=BESIDE_PYTHON)
         assert row == [name, *(f"{100 * share:.0f}" for share in shares)]
+    for file, has_matrix in (("of.csv", False), ("of.json", True)):
+        assert theory(f"{line} --samples 100 --confusion --out {file}") == 0
+        assert ("--out FILE.json has" in capsys.readouterr().err) != has_matrix
+        assert ("confusion" in Path(file).read_text()) == has_matrix
     assert theory(f"{line} --samples 800") == 0
     note = re.search(r"samples=600, lam=0.1, .* by ([+-][\d.]+)%", capsys.readouterr().err)
     assert abs(float(note[1])) < 5  # these are Gaussian: what rows scatter by
@@ -335,6 +344,12 @@ def test_the_same_is_simulated(given, capsys):
     )
     simulated = document(capsys, f"simulate {line}", validate)["points"]
     assert [p["test_error"] for p in simulated] == [p["test_error"] for p in compared[1::2]]
+
+
+def test_a_score_over_a_standard_error_of_zero_is_shown(capsys):
+    """Both draws of the one row that is left are right."""
+    assert validate(f"compare {FEATURES} --samples 1999 --lam 1 --seeds 2 --rng 0") == 0
+    assert "-inf" in capsys.readouterr().out
 
 
 def test_a_limit_of_time_has_the_name_of_its_option(capsys):

@@ -220,7 +220,8 @@ def test_what_several_classes_do_not_have_is_said():
 def test_more_samples_than_rows_take_fewer_features():
     features, of = np.random.default_rng(0).random((90, 20)), np.arange(90) % 3
     sample = FeatureSample(features=features, labels=of)
-    advice = r"at most the 90 rows here: .* 60 rows of each.*PCA\(10\).* there are 30 of class 0"
+    advice = r"at most the 90 rows here: .* 60 rows of each.*PCA\(10\): .* smaller readout.*"
+    advice += "those of all 20 features may still fall.* there are 30 of class 0"
     with pytest.raises(InvalidArgument, match=advice):
         solve(sample, samples=91, lam=0.1)
     fewer = FeatureSample(features=features[:, :10], labels=of)

@@ -13,8 +13,9 @@ from replica import (
     samples_needed,
     solve,
 )
-from replica.plotting import plot_curve
+from replica.plotting import plot_curve, plot_optima
 from solvers.results import Status
+from tests import legends
 from tests.given.test_rows import pixels
 
 
@@ -35,7 +36,12 @@ def test_points_with_a_note_are_drawn_open_and_the_best_penalty_is_said():
     assert "best" not in ax.get_ylabel()
     best = learning_curve(FeatureSample(features=features, labels=y), samples=[20, 60], lam="best")
     ax = plot_curve(best)
-    assert " at best $\\lambda$" in ax.get_ylabel().replace("\n", " ")
+    squared, optima = plot_curve(best, error="test_error", train=False), plot_optima(best)
+    for drawn, of_what in ((ax, " of the squared error"), (squared, "")):
+        label = drawn.get_ylabel().replace("\n", " ")
+        assert label.endswith(rf" at the best $\lambda${of_what}")
+    for drawn in (ax, squared, optima):
+        assert legends.labels(drawn) == ["±2 s.e. over other rows"]
     assert not best.noted.any()
     assert not [line for line in ax.lines if line.get_marker() == "s"]
 

@@ -36,7 +36,7 @@ def test_the_uses_of_four_samples_a_dimension(uses):
     assert len(uses.to_dataframe()) == len(uses.plans)
     ax = uses.plot()
     assert ax.get_xlabel() == r"one layer's share of the $N = 4\,d$ samples"
-    assert ax.get_ylabel().endswith(r" at best $\lambda$")
+    assert ax.get_ylabel().endswith(r" at the best $\lambda$")
     lines = ax.lines
     assert len(lines) == 4
     # alternatives, between which there is nothing

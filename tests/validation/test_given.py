@@ -55,6 +55,18 @@ def test_simulated_readouts_have_the_errors_of_their_theory(model, options, allo
         assert (off < 3.5 * check.stderr + allowance * check.theory).all()
 
 
+@pytest.mark.parametrize(("loss", "test_samples"), [("square", None), ("logistic", 70)])
+def test_a_number_of_samples_is_tested_on_all_other_rows(loss, test_samples):
+    """Whatever other n there are: beside 99 of 100 rows, too, 20 are tested on 80, not on one."""
+    of, at = features(100), dict(lam=0.1, seeds=3, rng=0, loss=loss, workers=1)
+    found = simulate(of, samples=[99, 20], test_samples=test_samples, **at)
+    for i, n in enumerate((99, 20)):
+        alone = simulate(of, samples=n, test_samples=min(test_samples or 100, 100 - n), **at)
+        for name, errors in alone.errors.items():
+            np.testing.assert_allclose(found.errors[name][:, [i]], errors, rtol=1e-9)
+        np.testing.assert_allclose(found.test_variance[:, [i]], alone.test_variance, atol=1e-12)
+
+
 def test_an_intercept_is_worth_having():
     """Labels of mean 1, which tanh features without biases cannot have."""
     with_it, without = (
@@ -110,6 +122,17 @@ def test_a_comparison_has_the_theory_of_what_is_given(model):
     assert ("dimension" in document) == (size == "dimension")
     assert found.dataset().test_error.dims == ("samples", "source")
     assert labels(found.plot())
+
+
+def test_a_figure_marks_the_points_of_theory_that_have_a_note():
+    """As that of a curve does: of a class there are 2 samples of 4, and 20 of 40."""
+    found = compare(features(100), samples=[4, 40], lam=0.1, seeds=2, rng=0, workers=1)
+    ax = found.plot()
+    assert "may be off: see its note" in labels(ax)
+    (marked,) = [line.get_xydata() for line in ax.get_lines()
+                 if line.get_marker() == "s" and len(line.get_xdata())]  # fmt: skip
+    theory = found.checks["classification_error"].theory[0, 0]
+    np.testing.assert_allclose(marked[np.isfinite(marked[:, 1])], [[4, theory]], rtol=1e-9)
 
 
 def test_alpha_of_a_layer_is_a_number_of_samples():

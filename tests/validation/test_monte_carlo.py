@@ -73,7 +73,9 @@ def test_noise_of_the_test_set_is_known():
         DrawnSamples(layer, 500, *np.random.SeedSequence(i).spawn(2), None, "cpu")
         for i in range(200)
     ]
-    found = [squared_errors(repeatable(test, keep=False), fits, test.count) for test in tests]
+    found = [
+        squared_errors(repeatable(test, keep=False), fits, np.array([test.count])) for test in tests
+    ]
     mean, variance = np.array(found)[:, :, 0, 0].T
     # A variance from 200 values is known to sqrt(2 / 200) = 10 %; four of these.
     assert variance.mean() == pytest.approx(mean.var(ddof=1), rel=0.4)

@@ -140,7 +140,8 @@ def show_points(document: dict[str, Any], output: cli.Output) -> None:
 
     def cell(name: str, value: Any) -> Any:
         unknown = value is None or (isinstance(value, float) and np.isnan(value))
-        return "" if unknown else round(value, 2) if name.endswith("_z") else value
+        is_score = name.endswith("_z") and not isinstance(value, str)  # "inf", over an error of 0
+        return "" if unknown else round(value, 2) if is_score else value
 
     table = [{k: cell(k, value) for k, value in point.items()} for point in document["points"]]
     targets = "the labels" if "features" in document["problem"] else "the mean label of each input"
@@ -181,7 +182,8 @@ def compare(
     largest of them.
 
     A first layer of --weights, or the --features with their --labels, are the same in every draw:
-    fresh samples, or other splits of the rows, are what is drawn.
+    fresh samples, or other splits of the rows, are what is drawn.  Each of --samples is tested on
+    all rows that are not to train: where these are few it takes many --seeds.
 
     The exit status is 1 where they disagree, and 0 where they are close, or there are not enough
     draws to tell.

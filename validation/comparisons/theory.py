@@ -197,7 +197,8 @@ def curves(
 
     def of_all(models: Sequence[Solvable | None]) -> "xarray.Dataset":
         solved_parts = [{} if one is None else solved(one, points, loss)[0] for one in models]
-        names = {name for errors in solved_parts for name in errors} & ERROR_LABELS.keys()
+        drawn = {*ERROR_LABELS, "noted"}
+        names = {name for errors in solved_parts for name in errors} & drawn
         columns = {name: [errors.get(name, no_line) for errors in solved_parts] for name in names}
         variables = {name: (tuple(over), np.reshape(one, shape)) for name, one in columns.items()}
         return xarray.Dataset(variables, over)

@@ -347,14 +347,14 @@ def mean_losses(blocks: BlocksAt, fits: Fits, sizes: Array, loss: Loss) -> Array
     return _sample_means(blocks, fits, sizes, lambda y, f: (loss(y, f), _misclassified(y, f)))
 
 
-def squared_errors(blocks: BlocksAt, fits: Fits, samples: int) -> tuple[Array, Array]:
-    """Mean of (y - f)^2, the sum of all outputs, over ``samples`` and the variance of that mean,
-    (A, L) each.
+def squared_errors(blocks: BlocksAt, fits: Fits, sizes: Array) -> tuple[Array, Array]:
+    """Mean of (y - f)^2, the sum of all outputs, over the first ``sizes[a]`` samples and the
+    variance of that mean, (A, L) each.
 
     ``blocks`` is as for :func:`mean_losses`.
     """
-    mean, squares = _sample_means(blocks, fits, np.full(len(fits.bias), samples), _squared_error)
-    return mean, np.maximum(squares - mean**2, 0.0) / samples
+    mean, squares = _sample_means(blocks, fits, sizes, _squared_error)
+    return mean, np.maximum(squares - mean**2, 0.0) / sizes[:, None]
 
 
 def _sample_means(blocks: BlocksAt, fits: Fits, sizes: Array, measured: Any) -> Array:

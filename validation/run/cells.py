@@ -3,11 +3,11 @@
 A cell draws a first layer, one design of max(n) training samples and one test set.  The first
 n samples serve each n = alpha d, and every penalty.  A given layer is the same in every cell; of
 given features the design is the first of the rows, in an order that is drawn, and the test set
-those after max(n).  Of a network that reuses samples of its step, a share of the design's are
-those, the step's first, evenly among them, so that the first n have that share.  Each stream of
-random numbers starts from a seed that is a function of the experiment's entropy, the dimension and
-the seed's index alone: cells may run in any order and on any machine, and more may be added,
-without a bit of the others changing.  With one BLAS thread a cell, neither do the errors.
+of each n the rows after these.  Of a network that reuses samples of its step, a share of the
+design's are those, the step's first, evenly among them, so that the first n have that share.  Each
+stream of random numbers starts from a seed that is a function of the experiment's entropy, the
+dimension and the seed's index alone: cells may run in any order and on any machine, and more may be
+added, without a bit of the others changing.  With one BLAS thread a cell, neither do the errors.
 
 Samples come in blocks: drawn, or rows of given features.
 """
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.random import SeedSequence, default_rng
 
 from replica.convex import LOSSES, Loss
-from replica.given import FeatureMoments
+from replica.given import FeatureMoments, FeatureSample
 from replica.problem import Problem, SpikedRandomFeatures, check_fixed_alpha0, describe
 from solvers import arrays
 from solvers.resources import one_thread
@@ -204,6 +204,13 @@ class Experiment:
         return np.array([draws.size("alpha", alpha, self.dimension) for alpha in self.alpha])
 
     @property
+    def test_sizes(self) -> Array:
+        """Test samples at every alpha, (A,) of int: of given rows, those that are not to train."""
+        is_sample = isinstance(self.problem, FeatureSample)
+        rows = len(self.problem.labels) if is_sample else int(self.sizes.max()) + self.test_samples
+        return np.minimum(self.test_samples, rows - self.sizes)
+
+    @property
     def step_samples(self) -> int:
         """Samples n0 of the first step."""
         return draws.size("alpha0", self.problem.schedule[0][0], self.dimension)
@@ -250,14 +257,14 @@ def run_cell(experiment: Experiment, index: int, keep: bool = False) -> Array:
         else:
             intercept = trained_parts["intercept"]
             fits = fit_convex_readout(design(0.0), train_sizes, lam, loss, intercept=intercept)
-        test_error, variance = squared_errors(repeatable(test, keep=False), fits, test.count)
+        test_sizes = experiment.test_sizes
+        test_error, variance = squared_errors(repeatable(test, keep=False), fits, test_sizes)
         measured = {"test_error": test_error, "train_error": fits.train, "test_variance": variance}
         if not loss.is_square:
             measured["train_loss"], _ = mean_losses(design, fits, train_sizes, loss)
         if len(experiment.measures) > len(measured):
-            test_counts = np.full(len(train_sizes), test.count)
             measured["loss_error"], measured["classification_error"] = mean_losses(
-                repeatable(labelled_test, keep=False), fits, test_counts, loss
+                repeatable(labelled_test, keep=False), fits, test_sizes, loss
             )
         return np.stack([measured[name] for name in experiment.measures])
 
@@ -265,7 +272,8 @@ def run_cell(experiment: Experiment, index: int, keep: bool = False) -> Array:
 def draw_samples(
     experiment: Experiment, index: int
 ) -> tuple[DrawnSamples | GivenRows, DrawnSamples | GivenRows, DrawnSamples | GivenRows]:
-    """Training samples of one seed, and test samples with noiseless targets, and with labels."""
+    """Training samples of one seed, and test samples with noiseless targets, and with labels, of
+    which the first ``test_sizes`` are for each size."""
     torch_device, count = experiment.device, int(experiment.sizes.max())
     _, inputs, features, noise, *test_streams = experiment.seed(index).spawn(7)
     if experiment.simulated is Fixed.features:
@@ -279,7 +287,8 @@ def draw_samples(
             given_Phi, given_labels = given.features, given.labels
             row_order = rng.permutation(len(given_labels))
         training_rows = GivenRows(given_Phi, given_labels, row_order[:count], torch_device)
-        test_rows = replace(training_rows, rows=row_order[count:end])
+        # from the last one on: the first of these are in no training set
+        test_rows = replace(training_rows, rows=row_order[::-1][: experiment.test_samples])
         return training_rows, test_rows, test_rows
     cell_layer = draw_layer(experiment, index)
     train = DrawnSamples(cell_layer, count, inputs, features, noise, torch_device)

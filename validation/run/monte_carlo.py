@@ -138,7 +138,7 @@ def _given_fields(
     fixed_part, d = (Fixed.layer, problem.dimension) if layer else (Fixed.features, problem.width)
     test_samples = TEST_INPUTS * max(d, *sample_sizes)
     if isinstance(problem, FeatureSample):
-        test_samples = len(problem.labels) - max(sample_sizes)
+        test_samples = len(problem.labels) - min(sample_sizes)
     sizes = {"samples": sample_sizes, "dimension": d, "test_samples": test_samples}
     return {"problem": problem, "simulated": fixed_part, "alpha": (), "beta": None, **sizes}
 
@@ -225,8 +225,7 @@ def simulate(
         The network with its giant step, Eq. (1.1), of which step.network(beta=..., reuse=r) trains
         the readout on samples of the step, a share r of its own; or the sRF.  Of a given first
         layer every seed draws fresh samples, and of given features it splits them: the first n of
-        the rows, in a random order, are to train, those after the largest n to test.  Of moments it
-        draws rows.
+        the rows, in a random order, are to train, all others to test.  Of moments it draws rows.
     alpha : float or array
         Readout samples over input dimension, n/d; n is rounded.  Not of given features.  Where the
         step's alpha0 is "alpha", each has a first layer of its own.
@@ -250,8 +249,8 @@ def simulate(
         Convex loss of the readout, see :func:`replica.loss`.
     test_samples : int
         Inputs over which the test errors of a seed are averaged, eight times the larger of d
-        and n unless given, which makes their noise smaller than that between seeds; all rows
-        that are left of given features.
+        and n unless given, which makes their noise smaller than that between seeds; of given
+        features at every n all rows that are left, or as many of these.
         ``Simulation.test_noise`` tells what it contributes to the standard error.
     executor : concurrent.futures.Executor
         Where cells run; such as ``Client.get_executor()`` of dask.distributed.
