@@ -28,7 +28,7 @@ from solvers.results import Array
 
 from .documents import open_regular
 from .errors import InvalidArgument, install
-from .tables import Table, TableArray, has_header, is_decimal, is_number, typed
+from .tables import CsvTable, TableArray, has_header, is_decimal, is_number, typed
 
 MOST_BYTES = 2**30  # of one array: twice the largest set of small images, EMNIST
 MOST_TEXT = 2**26  # of a table, whose cells take 15 times as much in memory
@@ -193,7 +193,7 @@ class Source(NamedTuple):
         self.check_shape(tuple(tensor.dims), bytes_of(number_type))
         return self.numbers(onnx.numpy_helper.to_array(tensor))
 
-    def cells(self, stream: BinaryIO) -> Table:
+    def cells(self, stream: BinaryIO) -> CsvTable:
         """The table of a CSV or TSV file."""
         content = stream.read(MOST_TEXT + 1)
         if len(content) > MOST_TEXT:
@@ -212,7 +212,7 @@ class Source(NamedTuple):
         first_row = int(has_header(columns))
         header = [one[0] for one in columns] * first_row
         columns_below = [one[first_row:] for one in columns]
-        return Table(self.path, separator, header, columns_below, lines[first_row:])
+        return CsvTable(self.path, separator, header, columns_below, lines[first_row:])
 
     def table(self, stream: BinaryIO) -> TableArray:
         """The numbers of a CSV or TSV file, (rows, columns), but for the columns ``without`` and

@@ -19,19 +19,19 @@ class TableArray(np.ndarray):
         Their names in pandas.
     index : array or None
         The first column, where it has no name.
-    table : Table
+    table : CsvTable
         The table, without its cells.
     """
 
     columns: Sequence[str | int]
     index: Array | None
-    table: "Table"
+    table: "CsvTable"
 
     def __array_finalize__(self, made_of: Any) -> None:
         vars(self).update(getattr(made_of, "__dict__", {}))
 
 
-class Table(NamedTuple):
+class CsvTable(NamedTuple):
     """Cells of a CSV or TSV file.
 
     Attributes
@@ -93,7 +93,7 @@ class Table(NamedTuple):
         return f"to_csv({str(new_path)!r}{options})"
 
     def refusal(self, column: int, row: int) -> str:
-        """What a table is to be, other than this one with text in this cell."""
+        """What is allowed in the place of a table with text in a cell, and the lines that make it."""
         cell, key = self.columns[column][row], self.key(column)
         steps = [
             (f"drop(columns={key!r})", "leaves it out"),
