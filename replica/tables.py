@@ -93,7 +93,7 @@ class CsvTable(NamedTuple):
         return f"to_csv({str(new_path)!r}{options})"
 
     def refusal(self, column: int, row: int) -> str:
-        """What is allowed in the place of a table with text in a cell, and the lines that make it."""
+        """What is allowed in the place of a table with text in a cell; the lines that make it."""
         cell, key = self.columns[column][row], self.key(column)
         steps = [
             (f"drop(columns={key!r})", "leaves it out"),
