@@ -10,7 +10,7 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from warnings import warn as _warn
 
-from . import import_checks as _start  # noqa: F401, before everything else: see there
+from . import import_checks as _import_checks  # noqa: F401, before everything else: see there
 from .convex import Loss, loss
 from .errors import InvalidArgument
 from .errors import meant as _meant

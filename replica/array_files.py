@@ -200,7 +200,7 @@ class Source(NamedTuple):
             raise self.fault("a file of at most 64 MiB (numpy.save writes larger tables)")
         text = content.decode("utf-8-sig")
         first_line = text.partition("\n")[0]
-        if ";" in first_line:  # commas of decimals part no cells
+        if ";" in first_line or "\t" in first_line:  # commas of decimals part no cells
             first_line = re.sub(r"\d,\d", "", first_line)
         separator = max(",;\t", key=first_line.count)
         csv_rows = csv.reader(StringIO(text, newline=""), delimiter=separator)

@@ -107,7 +107,10 @@ class CsvTable(NamedTuple):
         replaced = code.partition("(")[0]
         ways += [f"{code} in the place of {replaced} {effect}" for code, effect in others]
         ways += [f"--labels {self.path}:{self.names[column]} if these are the labels"]
-        if not is_number(cell) and is_decimal(cell):
+        if is_number(cell) and np.isinf(float(cell)):  # as dropna() leaves it
+            code = "replace([numpy.inf, -numpy.inf], numpy.nan).dropna()"
+            ways = [f"in Python {self.reading()}.{code}.{self.writing()} leaves out such lines"]
+        elif not is_number(cell) and is_decimal(cell):
             ways = [f"in Python {self.reading(',')}.{self.writing()} writes it with decimal points"]
         return (
             f"a table of numbers, not with {cell!r} in line {self.lines[row]}, "

@@ -21,14 +21,14 @@ def solve_rows(matrix: Array, rhs: Array) -> Array:
     [[1.0, 2.0]]
     """
     if rhs.shape[1] == 2:
-        m11, matrix_12 = matrix[:, 0, 0], matrix[:, 0, 1]
-        matrix_21, matrix_22 = matrix[:, 1, 0], matrix[:, 1, 1]
+        a, b = matrix[:, 0, 0], matrix[:, 0, 1]
+        c, d = matrix[:, 1, 0], matrix[:, 1, 1]
         rhs1, rhs2 = rhs[:, 0], rhs[:, 1]
         row_solutions = np.empty_like(rhs, np.result_type(matrix, rhs))
         with np.errstate(divide="ignore", invalid="ignore"):
-            row_solutions[:, 0] = matrix_22 * rhs1 - matrix_12 * rhs2
-            row_solutions[:, 1] = m11 * rhs2 - matrix_21 * rhs1
-            row_solutions /= (m11 * matrix_22 - matrix_12 * matrix_21)[:, None]
+            row_solutions[:, 0] = d * rhs1 - b * rhs2
+            row_solutions[:, 1] = a * rhs2 - c * rhs1
+            row_solutions /= (a * d - b * c)[:, None]
         return row_solutions
     try:
         return np.linalg.solve(matrix, rhs[..., None])[..., 0]

@@ -16,9 +16,10 @@ from .readout import class_error, solve_readouts
 from .tabulate import LoadedTable, loaded_rows, table_at_dimension
 
 DIMENSION_QUADRATURE_TOLERANCE = 2e-3
-# Tolerance of the residual, and of the iterated leverage, over that of the quadrature, of which
-# less than LEAST_TOLERANCE counts as that.
-RESIDUAL_SHARE, LEVERAGE_SHARE, LEAST_TOLERANCE = 1 / 200, 1 / 400, 2e-6
+# Tolerance of the residual and of the iterated leverage, and weight of dropped nodes, over that of
+# the quadrature, taken between LEAST_TOLERANCE and the default.
+RESIDUAL_SHARE, LEVERAGE_SHARE, DROPPED_SHARE = 1 / 200, 1 / 400, 1 / 200
+LEAST_TOLERANCE = 2e-6
 ENOUGH_PRODUCTS = 0.3  # of directions of the bulk, for each sample and neuron
 # Thresholds on 24 settings at d = 300 and 1000 (benchmarks/DIMENSION.md).
 # Share of the bulk's variance in the noise direction: errors are right up to .2, and 3.1 standard
@@ -45,16 +46,17 @@ def evaluate_at_dimension(
     Errors are those of the ``limit`` times their ratio to it on tables of the same nodes, from
     which the rounding of steep features by few nodes nearly cancels.
     """
-    net_errors, tol = Evaluation(len(alpha)), DIMENSION_QUADRATURE_TOLERANCE if tol is None else tol
-    dimension_tol = np.clip(tol, LEAST_TOLERANCE, DIMENSION_QUADRATURE_TOLERANCE)
+    evaluation, tol = Evaluation(len(alpha)), DIMENSION_QUADRATURE_TOLERANCE if tol is None else tol
+    dimension_tol = float(np.clip(tol, LEAST_TOLERANCE, DIMENSION_QUADRATURE_TOLERANCE))
     residual_tol, leverage_tol = RESIDUAL_SHARE * dimension_tol, LEVERAGE_SHARE * dimension_tol
-    net_errors.overlaps, net_errors.conjugates = unknown_overlaps(len(alpha))
+    dropped = DROPPED_SHARE * dimension_tol
+    evaluation.overlaps, evaluation.conjugates = unknown_overlaps(len(alpha))
     ratios, limit_network = np.full((3, len(alpha)), np.nan), replace(model, dimension=np.inf)
     limit_errors = np.array([limit.test_error, limit.train_error, limit.classification_error])
 
     def tables_for(level: int, _: Indices) -> tuple[LoadedTable, LoadedTable] | None:
-        own_table = table_at_dimension(limit_network, model.dimension, level)
-        limit_table = table_at_dimension(limit_network, np.inf, level)
+        own_table = table_at_dimension(limit_network, model.dimension, level, dropped)
+        limit_table = table_at_dimension(limit_network, np.inf, level, dropped)
         return None if own_table is None or limit_table is None else (own_table, limit_table)
 
     def solve_on(tables: tuple[LoadedTable, LoadedTable], points: Indices, _: Any) -> Indices:
@@ -63,7 +65,7 @@ def evaluate_at_dimension(
             check_time()
             coarser_V, V_guess = (
                 np.stack([solved.overlaps.V1[chunk, 0, 0], solved.overlaps.V2[chunk, 0]], axis=1)
-                for solved in (net_errors, limit)
+                for solved in (evaluation, limit)
             )
             V_guess = np.where(np.isfinite(coarser_V), coarser_V, V_guess)
             readouts = solve_readouts(tables[0], alpha[chunk], lam[chunk], V_guess, leverage_tol)
@@ -73,13 +75,13 @@ def evaluate_at_dimension(
             change = np.nan_to_num(change, nan=np.inf)
             fit_residual = np.maximum(readouts.residual, fit_residual)
             ratios[:, chunk] = ratio
-            test_d, train_d, class_errors = limit_errors[:, chunk] * ratio
-            net_errors.store(
+            test_error, train_error, class_errors = limit_errors[:, chunk] * ratio
+            evaluation.store(
                 chunk,
-                test_error=test_d,
-                train_error=train_d,
-                loss_error=(test_d + tables[0].noise) / 2,
-                train_loss=train_d / 2,
+                test_error=test_error,
+                train_error=train_error,
+                loss_error=(test_error + tables[0].noise) / 2,
+                train_loss=train_error / 2,
                 classification_error=class_errors,
                 residual=fit_residual,
                 quadrature_error=np.maximum(change, limit.quadrature_error[chunk]),
@@ -88,11 +90,11 @@ def evaluate_at_dimension(
                 converged=fit_residual <= residual_tol,
                 open=~(change <= tol),
             )
-            net_errors.overlaps.V1[chunk, 0, 0], net_errors.overlaps.V2[chunk, 0] = readouts.V.T
-            net_errors.overlaps.m[chunk] = readouts.m[:, :1]
-        return points[net_errors.open[points] & net_errors.converged[points]]
+            evaluation.overlaps.V1[chunk, 0, 0], evaluation.overlaps.V2[chunk, 0] = readouts.V.T
+            evaluation.overlaps.m[chunk] = readouts.m[:, :1]
+        return points[evaluation.open[points] & evaluation.converged[points]]
 
-    net_errors.flag(~limit.converged, limit.status[~limit.converged])
+    evaluation.flag(~limit.converged, limit.status[~limit.converged])
     noise_ratio = 0.0
     with deadline(time_limit * len(alpha)), np.errstate(all="ignore"):  # what is not finite is NaN
         try:
@@ -101,18 +103,18 @@ def evaluate_at_dimension(
             noise_variance = loaded.loading_covariance[-1, -1] / model.dimension
             is_noisy = noise_variance > LARGEST_SHARE * float(model.geometry.c[0])
             noise_ratio = loaded.noise_ratio
-            net_errors.flag(net_errors.open & has_few, Status.FEW_DIRECTIONS)
-            net_errors.flag(net_errors.open & is_noisy, Status.NOISY_ROWS)
+            evaluation.flag(evaluation.open & has_few, Status.FEW_DIRECTIONS)
+            evaluation.flag(evaluation.open & is_noisy, Status.NOISY_ROWS)
         except (GivenUp, np.linalg.LinAlgError) as error:
             failure_status = error.status if isinstance(error, GivenUp) else Status.NOT_FINITE
-            net_errors.flag(net_errors.open.copy(), failure_status)
-        solve_on_growing_tables(net_errors, np.flatnonzero(net_errors.open), tables_for, solve_on)
-    net_errors.close(residual_tol)
+            evaluation.flag(evaluation.open.copy(), failure_status)
+        solve_on_growing_tables(evaluation, np.flatnonzero(evaluation.open), tables_for, solve_on)
+    evaluation.close(residual_tol)
     if noise_ratio > LARGEST_NOISE:
-        test_d, train_d = np.abs(ratios[:2] - 1)
-        is_far = train_d > np.maximum(FARTHEST * test_d, LEAST_SHIFT)
-        net_errors.flag(net_errors.converged & is_far, Status.NOISY_ROWS)
-    return net_errors
+        test_shift, train_shift = np.abs(ratios[:2] - 1)
+        is_far = train_shift > np.maximum(FARTHEST * test_shift, LEAST_SHIFT)
+        evaluation.flag(evaluation.converged & is_far, Status.NOISY_ROWS)
+    return evaluation
 
 
 def products_per_fit(model: Model, alpha: Array, dimension: float) -> Array:

@@ -95,16 +95,14 @@ class LeveragedGroup(CorrelatedGroup):
     def _sides(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array, Array, Array]:
         """The two sides of (i), (ii), with 1 + mu_2^2 V2 + V_s in the place of 1 + mu_2^2 V2."""
         left, right, d_left, d_right = super()._sides(V, alpha, lam)
-        shrink_R, w = self.shrinkage(V), self.table.weights
-        right[:, 1] += alpha * ((shrink_R * self.leverage) @ w)
-        by_V1 = (shrink_R**2 * self.leverage) @ (w * self.table.response_coefficients[0])
+        R, w = self.shrinkage(V), self.table.weights
+        right[:, 1] += alpha * ((R * self.leverage) @ w)
+        by_V1 = (R**2 * self.leverage) @ (w * self.table.response_coefficients[0])
         d_right[:, 1, 0] -= alpha * V[:, 0] * by_V1
         return left, right, d_left, d_right
 
 
-def solve_readouts(
-    table: LoadedTable, alpha: Array, lam: Array, V: Array, tol: float = 1e-8
-) -> Readouts:
+def solve_readouts(table: LoadedTable, alpha: Array, lam: Array, V: Array, tol: float) -> Readouts:
     """Readouts at P points, alpha and lam (P,), from guesses of V (P, 2); the leverage and its
     change to a relative ``tol``.
 
@@ -112,46 +110,46 @@ def solve_readouts(
     """
     phi, w, label_means, count = table.regressors, table.weights, table.h, len(table.offsets)
     V, leverage, residual, passes = _solve_responses(table, alpha, lam, V, tol)
-    V_fit = _fit(table, alpha, V, leverage)
-    coefficients = (V_fit.H_inverse @ ((w * V_fit.R * label_means) @ phi.T)[..., None])[..., 0]
+    fit = _fit(table, alpha, V, leverage)
+    coefficients = (fit.H_inverse @ ((w * fit.R * label_means) @ phi.T)[..., None])[..., 0]
     label_gap = label_means - coefficients @ phi
-    special_hat = ((w * V_fit.R * label_gap) @ phi.T)[:, None, count:]
-    offset_prices = V_fit.group.prices(V, V_fit.conjugates)
-    m_hat = V_fit.susceptibility.penalty * np.sqrt(offset_prices) * coefficients[:, :count]
-    signal_sources = V_fit.group.signal_sources(V, V_fit.susceptibility, alpha, m_hat, special_hat)
+    special_hat = ((w * fit.R * label_gap) @ phi.T)[:, None, count:]
+    offset_prices = fit.group.prices(V, fit.conjugates)
+    m_hat = fit.susceptibility.penalty * np.sqrt(offset_prices) * coefficients[:, :count]
+    signal_sources = fit.group.signal_sources(V, fit.susceptibility, alpha, m_hat, special_hat)
     # -d(price of m) / d(V1_hat V1)
-    spared_price = V_fit.group.shortened * coefficients[:, 0] ** 2
+    spared_price = fit.group.shortened * coefficients[:, 0] ** 2
     spared_price /= table.beta * table.dimension * V[:, 1]
     Q1_of_signal = signal_sources.Q[:, :1] - (spared_price * V[:, 0])[:, None]
     known_error = label_gap**2 + table.spread + table.noise
     length_error = (coefficients[:, :1] * table.by_length) ** 2  # Eq. (23.10)
     signal_error = known_error + length_error + Q1_of_signal * table.mu1**2  # Eq. (4.7)
-    g = V_fit.group.share_of_products(V_fit.R, V, alpha)
+    g = fit.group.share_of_products(fit.R, V, alpha)
     error_size = signal_error @ w  # of -dV_s/ds, which adds to the variance of the output
-    error_s = np.empty_like(label_gap)
+    error = np.empty_like(label_gap)
 
     def of_leverage(x: Array, rows: Indices) -> Array:
-        V_at, group, R = V[rows], LeveragedGroup(table, leverage[rows]), V_fit.R[rows]
+        V_rows, group, R = V[rows], LeveragedGroup(table, leverage[rows]), fit.R[rows]
         leverage_error = error_size[rows, None] * x
         before = signal_error[rows] + leverage_error
         X = group.conjugates_from(R * R * before, alpha[rows]) + signal_sources.X[rows]  # Eq. (4.8)
-        X[:, 0] += (spared_price * V_fit.conjugates[:, 0])[rows]
+        X[:, 0] += (spared_price * fit.conjugates[:, 0])[rows]
         through_leverage = (R * (R * before * leverage[rows] - leverage_error)) @ w
-        X[:, 1] += alpha[rows] / table.beta * through_leverage / V_at[:, 1]
-        Q = group.second_moments(V_at, alpha[rows], lam[rows], X)  # Eq. (4.10)
-        error_s[rows] = before + group.at_nodes(Q)
-        H_inverse = V_fit.H_inverse[rows]
-        change = H_inverse @ _averages(table, w * R * R * error_s[rows]) @ H_inverse
-        change += (Q[:, 1] / V_at[:, 1])[:, None, None] * V_fit.of_prior[rows]
-        by_samples = V_at[:, 1] * group.share_of_products(R**2 * error_s[rows], V_at, alpha[rows])
-        products_s = (g * (2 + g))[rows] * Q[:, 1] - by_samples
-        products_s /= (1 + g[rows]) ** 2
-        new_V_s = _leverage(table, alpha[rows], change, Q[:, :1] + Q1_of_signal[rows], products_s)
+        X[:, 1] += alpha[rows] / table.beta * through_leverage / V_rows[:, 1]
+        Q = group.second_moments(V_rows, alpha[rows], lam[rows], X)  # Eq. (4.10)
+        error[rows] = before + group.at_nodes(Q)
+        H_inverse = fit.H_inverse[rows]
+        change = H_inverse @ _averages(table, w * R * R * error[rows]) @ H_inverse
+        change += (Q[:, 1] / V_rows[:, 1])[:, None, None] * fit.of_prior[rows]
+        by_samples = V_rows[:, 1] * group.share_of_products(R**2 * error[rows], V_rows, alpha[rows])
+        of_products = (g * (2 + g))[rows] * Q[:, 1] - by_samples
+        of_products /= (1 + g[rows]) ** 2
+        new_V_s = _leverage(table, alpha[rows], change, Q[:, :1] + Q1_of_signal[rows], of_products)
         return new_V_s / error_size[rows, None]
 
     drift = _iterate_leverage(of_leverage, np.zeros_like(label_gap), w, tol).residual
-    wrong = class_error(table, label_means - label_gap, error_s - known_error)
-    errors = MeanSquaredErrors(error_s @ w - table.noise, (V_fit.R**2 * error_s) @ w)  # Eq. (4.11)
+    wrong = class_error(table, label_means - label_gap, error - known_error)
+    errors = MeanSquaredErrors(error @ w - table.noise, (fit.R**2 * error) @ w)  # Eq. (4.11)
     return Readouts(V, coefficients[:, :count], errors, wrong, np.maximum(residual, drift), passes)
 
 
@@ -167,12 +165,12 @@ def _solve_responses(
             return LeveragedGroup(table, leverage[which]).log_residual(U, alpha[at], lam[at])
 
         V[rows] = newton(system, V[rows], tol=1e-12).value
-        V_fit = _fit(table, alpha[rows], V[rows], leverage)
+        fit = _fit(table, alpha[rows], V[rows], leverage)
         response_violation = largest_modulus(system(V[rows], np.arange(len(rows)))[0])
         # solutions of other branches have a negative 1 + V + V_s somewhere
-        response_residual[rows] = np.where((V_fit.R > 0).all(axis=1), response_violation, np.inf)
-        g = V_fit.group.share_of_products(V_fit.R, V[rows], alpha[rows])
-        return _leverage(table, alpha[rows], V_fit.H_inverse, V[rows, :1], V[rows, 1] * g / (1 + g))
+        response_residual[rows] = np.where((fit.R > 0).all(axis=1), response_violation, np.inf)
+        g = fit.group.share_of_products(fit.R, V[rows], alpha[rows])
+        return _leverage(table, alpha[rows], fit.H_inverse, V[rows, :1], V[rows, 1] * g / (1 + g))
 
     response_residual = np.empty(len(V))
     leverage_start = np.zeros((len(V), len(table.weights)))
@@ -259,11 +257,11 @@ def _prior_roots(penalty: Array, susceptibility: Susceptibility) -> Array:
     directions by (17.4)."""
     special_roots = susceptibility.roots()[0]
     is_priced = np.isfinite(1 / np.where(penalty > 0, penalty, np.nan))
-    prior_vars = np.where(is_priced, 1 / np.where(is_priced, penalty, 1.0), 0.0)
-    largest = np.maximum(prior_vars.max(axis=1), (special_roots**2).max(axis=(1, 2)))[:, None]
+    variances = np.where(is_priced, 1 / np.where(is_priced, penalty, 1.0), 0.0)
+    largest = np.maximum(variances.max(axis=1), (special_roots**2).max(axis=(1, 2)))[:, None]
     count = penalty.shape[1]
     root = np.zeros((len(penalty), count + special_roots.shape[1], count + special_roots.shape[2]))
-    root[:, range(count), range(count)] = np.sqrt(np.where(is_priced, prior_vars, FREE * largest))
+    root[:, range(count), range(count)] = np.sqrt(np.where(is_priced, variances, FREE * largest))
     root[:, count:, count:] = special_roots
     return root
 

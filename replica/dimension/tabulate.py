@@ -165,7 +165,7 @@ class Sizes(NamedTuple):
 
 
 TABLE_SIZES = Sizes(10, 7, 5, 2**12), Sizes(16, 15, 5, 2**13), Sizes(20, 13, 6, 2**15)
-DROPPED = 1e-5  # share of the weight of light nodes, which changes errors by up to 5e-6
+DROPPED = 1e-5  # share of the weight of nodes that are dropped: errors change by half of it
 ON_A_LINE = 3  # times as many nodes along them, of a single coordinate of the labels
 MOST_ON_GRID = 2  # coordinates of the labels in a product of Gauss rules
 LOADING_NODES = 32  # of the rule for s.x at an input
@@ -195,15 +195,19 @@ class LoadedTable(Table):
 
 
 @lru_cache(maxsize=6)  # a table takes some 10 MB
-def table_at_dimension(model: Model, dimension: float, level: int) -> LoadedTable | None:
+def table_at_dimension(
+    model: Model, dimension: float, level: int, dropped: float = DROPPED
+) -> LoadedTable | None:
     """Table of a network, a ``model`` of the limit, at an input ``dimension`` or in the limit, of
     one of ``TABLE_SIZES``; None past the last."""
-    return tabulate(model, dimension, TABLE_SIZES[level]) if level < len(TABLE_SIZES) else None
+    if level >= len(TABLE_SIZES):
+        return None
+    return tabulate(model, dimension, TABLE_SIZES[level], dropped)
 
 
-def tabulate(model: Model, dimension: float, sizes: Sizes) -> LoadedTable:
-    """Table of a network at an input ``dimension``, or in the limit, on rules of given ``sizes``.
-    Eqs. (23.3)-(23.5)
+def tabulate(model: Model, dimension: float, sizes: Sizes, dropped: float = DROPPED) -> LoadedTable:
+    """Table of a network at an input ``dimension``, or in the limit, on rules of given ``sizes``
+    without the light nodes, which hold a share ``dropped`` of the weight.  Eqs. (23.3)-(23.5)
 
     The offsets are the mean feature and, at a finite dimension, the functions of degree two or more
     in a row's loadings, each of which has the price of m.
@@ -212,7 +216,9 @@ def tabulate(model: Model, dimension: float, sizes: Sizes) -> LoadedTable:
     n, D = len(net_rows.coordinates), len(model.components.basis)
     label_axes = np.eye(D, n + 1)
     input_components = Components.from_law(model.inputs, label_axes, model.labels.combinations)
-    input_places, x_weights = input_components.places_and_weights(_input_rule(D, n - D, sizes))
+    input_places, x_weights = input_components.places_and_weights(
+        _input_rule(D, n - D, sizes, dropped)
+    )
     kappa = input_components.projection_means(input_places)[: n + 1]
     label_moments = input_components.moments(model.labels.combined_mean, input_places)
     geometry: Any = model.geometry
@@ -265,7 +271,7 @@ def tabulate(model: Model, dimension: float, sizes: Sizes) -> LoadedTable:
     )
 
 
-def _input_rule(coordinates: int, rest: int, sizes: Sizes) -> Rule:
+def _input_rule(coordinates: int, rest: int, sizes: Sizes, dropped: float) -> Rule:
     """Rule for standard normal coordinates of the labels, of the rest of u, and along b."""
     if coordinates > MOST_ON_GRID:
         from scipy.stats.qmc import Sobol
@@ -274,7 +280,7 @@ def _input_rule(coordinates: int, rest: int, sizes: Sizes) -> Rule:
         return Rule(ndtri(sobol_points), np.full(sizes.points, 1 / sizes.points))
     finer = ON_A_LINE if coordinates == 1 else 1
     counts = *[finer * sizes.coordinates] * coordinates, *[finer * sizes.rest] * rest, sizes.noise
-    return drop_light_nodes(tensor_rule(*map(gauss_hermite, counts)), DROPPED)
+    return drop_light_nodes(tensor_rule(*map(gauss_hermite, counts)), dropped)
 
 
 def _loading_axes(rows: LoadedRows, dimension: float) -> Array:

@@ -300,8 +300,10 @@ class RowEquations(StrataEquations):
 
             # Eq. (22.3): a row has nothing of itself
             z = f * score_square - averaged((f * mean) ** 2) - (f * slope) ** 2 * part
-            row_cov = cache(partial(self.covariance, G, z[0] / (f * share**2)))
-            spread = strata.trace(row_cov()) / share**2 if R_squares is None else z @ R_squares
+            row_covariance = cache(partial(self.covariance, G, z[0] / (f * share**2)))
+            spread = (
+                strata.trace(row_covariance()) / share**2 if R_squares is None else z @ R_squares
+            )
             # Eq. (22.5), for n rows and not n on average
             asked = strata.mix_vectors(mean / share, mean) @ G
             u = averaged((strata.along(asked)[0] / (strata.width * share) - R_diagonal * mean) ** 2)
@@ -309,7 +311,9 @@ class RowEquations(StrataEquations):
             rest = spread - R_diagonal**2 * z - once * strata.shares * u - R_fourth * (z - g * part)
             v_of_T = strata.positive(rest / (1 + R_fourth * g))
             # of several labels it is not asked for
-            T_of_rows = row_cov if self.labels.outputs == 1 else partial(np.multiply, np.nan, G)
+            T_of_rows = (
+                row_covariance if self.labels.outputs == 1 else partial(np.multiply, np.nan, G)
+            )
             return T_of_rows, v_of_T, v_of_T @ strata.shares
 
         return varied

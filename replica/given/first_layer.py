@@ -188,11 +188,11 @@ class FirstLayer(Described):
         ``SHARES``, and above a direction's share in random rows; or with ``beside`` others if that
         is given.
         """
-        input_cov, target_count = None, self.directions.shape[1]
+        covariance, target_count = None, self.directions.shape[1]
         if self.inputs is not None and self.inputs.covariances is not None:
-            input_cov = np.tensordot(self.inputs.fractions, self.inputs.covariances, axes=1)
+            covariance = np.tensordot(self.inputs.fractions, self.inputs.covariances, axes=1)
         most = max(len(SHARES), self.beside or 0) + 1
-        shares, others, random = leading_directions(self._rows, self.directions, input_cov, most)
+        shares, others, random = leading_directions(self._rows, self.directions, covariance, most)
         others = others[:, : np.count_nonzero(shares > 1e-14 * shares.max())]
         least_shares = np.maximum(SHARES[target_count:], 1.2 * random)
         beside_count = int(np.count_nonzero(shares[: least_shares.size] > least_shares))
@@ -214,8 +214,8 @@ class FirstLayer(Described):
             biases_tried = np.arange(-3.0, 4.0)
             bias = np.append(bias, biases_tried[np.argmax(np.abs(self.student(biases_tried)))])
         law = self.inputs or GaussianMixture(means=np.zeros((1, self.dimension)))
-        input_covs = [None] * len(law.means) if law.covariances is None else law.covariances
-        input_components = zip(law.fractions.tolist(), law.means, input_covs, strict=True)
+        covariances = [None] * len(law.means) if law.covariances is None else law.covariances
+        input_components = zip(law.fractions.tolist(), law.means, covariances, strict=True)
         return [condition(self._rows, bias, directions, *part) for part in input_components]
 
     def stratified(

@@ -59,7 +59,7 @@ class FeatureSample(Described):
     of_two : str
         Of two classes, which is -1 and which +1; empty where labels are given so.
     columns : tuple
-        Names of the features, as pandas or a table has them; empty of an array.
+        Names of the features: of pandas or of a table unless given; empty of an array.
 
     Raises
     ------
@@ -75,7 +75,7 @@ class FeatureSample(Described):
     intercept: bool = False
     classes: Any = None
     of_two: str = field(init=False, default="")
-    columns: tuple[Any, ...] = field(init=False, default=())
+    columns: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
         features_shape = getattr(self.features, "shape", ())
@@ -93,7 +93,7 @@ class FeatureSample(Described):
         if strata is not None:
             one_a_row("strata", strata, features.shape, self.features)
             strata = without_gaps("strata", strata)
-        columns = tuple(getattr(self.features, "columns", ()))
+        columns = tuple(self.columns) or tuple(getattr(self.features, "columns", ()))
         assign(
             self,
             columns=columns,

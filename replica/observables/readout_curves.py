@@ -72,7 +72,7 @@ BEYOND_ROWS = (
 )
 BEYOND_STRATA = "more samples than rows: features are taken for Gaussian in each stratum"
 BEST_AT_END = (
-    "the best lam at an end of the range searched: features of another scale, such as "
+    "a best lam that is at an end of the range searched: features of another scale, such as "
     "StandardScaler's, have it inside"
 )
 SOME_ROWS = (

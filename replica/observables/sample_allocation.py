@@ -214,7 +214,9 @@ def sample_allocation(
     layer_shares = axis("parts", parts)
     if not ((layer_shares > 0) & (layer_shares < 1)).all():
         raise InvalidArgument("parts", parts, "shares between 0 and 1")
-    use_penalty = None if isinstance(lam, str) and lam == BEST else number("lam", lam)
+    if isinstance(lam, str) and lam != BEST:
+        raise InvalidArgument("lam", lam, f'"{BEST}" or a number')
+    use_penalty = None if isinstance(lam, str) else number("lam", lam)
     if not (eta is None or (isinstance(eta, str) and eta == BEST)):
         raise InvalidArgument("eta", eta, f"{BEST}, or left out: the step has its own")
     use_how: dict[str, Any] = {"time_limit": limits(None, time_limit)[1]}

@@ -71,8 +71,8 @@ class SamplesNeeded(Displayed):
         Of ``replica.sklearn.ProbeCurve``, which shows it in the place of ``lam``: p lam, the
         ``alpha`` of Ridge.
     note : str
-        Why more samples may be needed, or how their number is known, and where the error is not;
-        mostly empty.
+        Notes on the rows; why more samples may be needed, or how their number is known, and where
+        the error is not.  Mostly empty.
     """
 
     error: str

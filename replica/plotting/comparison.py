@@ -1,8 +1,9 @@
 """The figure of a comparison: theory as lines, simulation as points with error bars, and below
 them how far the points are from the lines.
 
-Of several theories the first is drawn as full lines, another as thin ones, and a limit as pale
-broad ones, on which a line that has reached its limit lies."""
+Of several theories the first is drawn as full lines, another as thin ones, broken where colours
+tell lines apart (its training errors dotted), and a limit as pale broad ones, on which a line that
+has reached its limit lies."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -53,8 +54,8 @@ def plot_comparison(
     theories : dict of label -> xarray.Dataset, optional
         As returned by :func:`replica.learning_curve`, over the same dimensions; denser along the
         longest; NaN where a theory is of no use.  Where the first is ``noted`` beside a point, it
-        has an open square.  The first is drawn as full lines, others as thin
-        ones, that of the label ``LIMIT`` as pale ones.
+        has an open square.  The first is drawn as full lines, others as thin ones, broken if there
+        are several lines, that of the label ``LIMIT`` as pale ones.
     ax : matplotlib Axes, optional
         Where to draw; its lower quarter is cut off for the differences in standard errors, over a
         band of two.

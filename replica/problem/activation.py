@@ -142,16 +142,16 @@ class Activation:
         smallest_power = 1e-8 * _activation_scale(self, s) ** 2 + 1e-300
 
         def moments_of_sigma(rule: Rule, x: Array) -> Scaled:
-            z, w_z = rule
+            z, w = rule
             sigma_x = self(x)
             if not np.isfinite(sigma_x).all():
                 raise InvalidArgument(self.name, "inf or nan", "finite on the whole line")
-            mu_0, first = np.vecdot(sigma_x, w_z), np.vecdot(sigma_x, z * w_z)
-            power = np.maximum(np.vecdot(sigma_x**2, w_z), smallest_power)
+            mu_0, first = np.vecdot(sigma_x, w), np.vecdot(sigma_x, z * w)
+            power = np.maximum(np.vecdot(sigma_x**2, w), smallest_power)
             sigma_x -= mu_0[:, None] + first[:, None] * z  # the remainder
             sigma_x *= sigma_x
             size = np.sqrt(power)
-            return np.stack([mu_0, first, np.vecdot(sigma_x, w_z)]), np.stack([size, size, power])
+            return np.stack([mu_0, first, np.vecdot(sigma_x, w)]), np.stack([size, size, power])
 
         return Moments(*self._average(moments_of_sigma, s, c, MOMENT_TOLERANCE))
 
@@ -283,19 +283,19 @@ class Activation:
         least_power = _activation_scale(self.slope, s) ** 2 + 1e-300
 
         def slope_averages(rule: Rule, x: Array) -> Scaled:
-            z, w_z = rule
-            zw = z * w_z
+            z, w = rule
+            zw = z * w
             zzw = z * zw
             sigma_slope = self.slope(x)
-            mean, first = np.vecdot(sigma_slope, w_z), np.vecdot(sigma_slope, zw)
+            mean, first = np.vecdot(sigma_slope, w), np.vecdot(sigma_slope, zw)
             rest = sigma_slope - mean[:, None] - first[:, None] * z
-            slope_power = max(float(np.vecdot(sigma_slope**2, w_z).max()), least_power)
-            slope_m = [mean, first, np.vecdot(rest, zzw - w_z), np.vecdot(rest, z * zzw - 3 * zw)]
+            slope_power = max(float(np.vecdot(sigma_slope**2, w).max()), least_power)
+            moments = [mean, first, np.vecdot(rest, zzw - w), np.vecdot(rest, z * zzw - 3 * zw)]
             rest2 = rest * rest  # products, as powers of arrays take ten times as long
             rest3 = rest2 * rest
-            slope_m += [np.vecdot(rest2, z_power) for z_power in (w_z, zw, zzw)]
-            slope_m += [np.vecdot(rest3, w_z), np.vecdot(rest3, zw), np.vecdot(rest2 * rest2, w_z)]
+            moments += [np.vecdot(rest2, z_weights) for z_weights in (w, zw, zzw)]
+            moments += [np.vecdot(rest3, w), np.vecdot(rest3, zw), np.vecdot(rest2 * rest2, w)]
             slope_degrees = np.array([1, 1, 1, 1, 2, 2, 2, 3, 3, 4])[:, None]
-            return np.stack(slope_m), slope_power ** (slope_degrees / 2)
+            return np.stack(moments), slope_power ** (slope_degrees / 2)
 
         return self._average(slope_averages, s, c, self.slope_tolerance)

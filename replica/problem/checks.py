@@ -50,26 +50,30 @@ def number(
     open_high: bool = False,
 ) -> float:
     """``value`` as a float in [low, high], without open ends; else InvalidArgument.  A positive
-    number unless the message says what else is ``allowed``.
+    number, and no text of one, unless the message says what else is ``allowed``.
 
     If ``high`` is ``MAX_NUMBER``, the message adds it to ``allowed``, and a positive number must be
     at least its inverse.
     """
-    if not allowed:
+    if is_positive := not allowed:
         allowed, open_low = f"positive{MEANINGS.get(name, '')}", True
+    is_text = isinstance(value, str)
+    is_several = isinstance(value, (list, tuple)) or bool(getattr(value, "ndim", 0))
     try:
         # float() would drop an imaginary part, make a number of True, and NaN of what is masked
         is_not_real = type(value) is not float and np.iscomplexobj(value)
         if is_not_real or isinstance(value, (bool, np.bool_)) or value is np.ma.masked:
             raise TypeError
-        if isinstance(value, np.ndarray) and value.ndim:  # of one entry, numpy only warns
+        if is_several or (is_text and is_positive):
             raise TypeError
         x = float(value)
     except (TypeError, ValueError, OverflowError, RuntimeError):  # the last of a tensor
-        if np.ndim(value) if isinstance(value, np.ndarray) else isinstance(value, (list, tuple)):
+        if is_several and is_positive:
+            allowed = "one number here (learning_curve takes several)"
+        elif is_several:
             allowed += "; one number here, as learning_curve takes several"
-        if isinstance(value, str):
-            allowed += WORDS.get(name, "")
+        elif is_text and is_positive:
+            allowed = f"a number{WORDS.get(name, '')}"
         raise InvalidArgument(name, value, allowed) from None
     if high == MAX_NUMBER and (x > high or (open_low and low == 0 < x < 1 / high)):
         allowed += f", from {1 / high:g} to {high:g}" if open_low else f", at most {high:g}"
@@ -192,20 +196,20 @@ def positive(name: str, values: ArrayLike) -> Array:
     """``values`` of alpha, samples or lam as a one-dimensional array of positive numbers."""
     array = axis(name, values)
     least_positive = 1.0 if name == "samples" else 1 / MAX_NUMBER
-    refused_positives = array[~((array >= least_positive) & (array <= MAX_NUMBER))]  # NaN too
-    if refused_positives.size:
+    out_of_range = array[~((array >= least_positive) & (array <= MAX_NUMBER))]  # NaN too
+    if out_of_range.size:
         allowed = f"positive, from {least_positive:g} to {MAX_NUMBER:g}{MEANINGS[name]}"
-        if name == "samples" and 0 < refused_positives[0] < 1:
+        if name == "samples" and 0 < out_of_range[0] < 1:
             fraction_hint = "of a fraction of features: fraction * len(features)"
             allowed = f"numbers of rows, 1 or more ({fraction_hint})"
-        raise InvalidArgument(name, float(refused_positives[0]), allowed)
+        raise InvalidArgument(name, float(out_of_range[0]), allowed)
     return array
 
 
 def plain_array(name: str, values: Any) -> Array:
     """``values`` as an array of numbers up to ``MAX_NUMBER``, of any shape."""
-    checked_array = _floats(name, values)
-    not_finite = ~(np.abs(checked_array) <= MAX_NUMBER)  # NaN too
+    array = _floats(name, values)
+    not_finite = ~(np.abs(array) <= MAX_NUMBER)  # NaN too
     if not_finite.any():
         first_index = tuple(np.argwhere(not_finite)[0].tolist())
         place = f" at {list(first_index)}, the first of {not_finite.sum()}" if first_index else ""
@@ -213,8 +217,8 @@ def plain_array(name: str, values: Any) -> Array:
         if name == "features":
             allowed += " (features[keep] and numpy.array(labels)[keep] are, for keep = numpy."
             allowed += "isfinite(features).all(axis=1); sklearn.impute.SimpleImputer fills gaps)"
-        raise InvalidArgument(name, f"{checked_array[first_index]:g}{place}", allowed)
-    return checked_array
+        raise InvalidArgument(name, f"{array[first_index]:g}{place}", allowed)
+    return array
 
 
 def any_array(name: str, values: Any) -> Array:
@@ -291,13 +295,13 @@ def _first_text(name: str, values: Any, given: Array) -> tuple[str, str]:
 
 def finite_array(name: str, values: Any, axes: int | None) -> Array:
     """``values`` as array of numbers up to ``MAX_NUMBER`` with ``axes`` axes, 1 or 2 by default."""
-    finite = plain_array(name, [] if values is None else values)
-    if not finite.size or finite.ndim not in ((1, 2) if axes is None else (axes,)):
-        has_other_axes = finite.size and finite.ndim and axes == 2 != finite.ndim
+    array = plain_array(name, [] if values is None else values)
+    if not array.size or array.ndim not in ((1, 2) if axes is None else (axes,)):
+        has_other_axes = array.size and array.ndim and axes == 2 != array.ndim
         reshape_hint = f" (such as {name}.reshape(len({name}), -1))" * bool(has_other_axes)
         allowed = f"an array with {axes or '1 or 2'} axes and numbers in it{reshape_hint}"
-        raise InvalidArgument(name, None if values is None else f"shape {finite.shape}", allowed)
-    return finite
+        raise InvalidArgument(name, None if values is None else f"shape {array.shape}", allowed)
+    return array
 
 
 def stacked(given: dict[str, Any], axes: dict[str, int]) -> dict[str, Array]:
@@ -331,11 +335,11 @@ def check_bytes(need: float, name: str, value_text: Any, allowed: str) -> None:
 
 def unit_vector(name: str, values: Any, size: int) -> Array:
     """The unit vector (size,) along a nonzero vector."""
-    checked_vector = plain_array(name, values)
-    if checked_vector.shape != (size,) or not checked_vector.any():
+    vector = plain_array(name, values)
+    if vector.shape != (size,) or not vector.any():
         raise InvalidArgument(name, values, f"{size} numbers that are not all 0")
-    checked_vector = checked_vector / np.abs(checked_vector).max()  # whose squares may be 0
-    return np.asarray(checked_vector / np.linalg.norm(checked_vector))
+    vector = vector / np.abs(vector).max()  # whose squares may be 0
+    return np.asarray(vector / np.linalg.norm(vector))
 
 
 def check_points(name: str, sizes: Iterable[int], most: int, text: str | None = None) -> None:
@@ -356,12 +360,12 @@ def logarithms(name: str, limits: tuple[float, float], count: int) -> Array:
     """Logarithms of ``count`` values, evenly spaced in them, between two ``limits``."""
     allowed = "two positive numbers, the smaller first"
     try:
-        lowest_limit, high_limit = limits
-        lowest_limit = number(name, lowest_limit, 0, MAX_NUMBER, allowed, open_low=True)
-        high_limit = number(name, high_limit, lowest_limit, MAX_NUMBER, allowed, open_low=True)
+        low, high = limits
+        low = number(name, low, 0, MAX_NUMBER, allowed, open_low=True)
+        high = number(name, high, low, MAX_NUMBER, allowed, open_low=True)
     except (TypeError, ValueError):  # InvalidArgument is one, too: the limits are one argument
         raise InvalidArgument(name, limits, allowed) from None
-    return np.linspace(np.log(lowest_limit), np.log(high_limit), count)
+    return np.linspace(np.log(low), np.log(high), count)
 
 
 def check_elementwise(
@@ -384,8 +388,8 @@ def check_elementwise(
         raise InvalidArgument(argument, f"{name} ({error_text})", allowed) from error
     if not (np.abs(test_values) <= MAX_NUMBER).all():  # NaN too
         allowed = f"finite on the whole line, up to {MAX_NUMBER:g} (try np.where or np.clip)"
-        refused_values = "values beyond" if np.isfinite(test_values).all() else "inf or nan"
-        raise InvalidArgument(argument, f"{name} ({refused_values})", allowed)
+        reason = "values beyond" if np.isfinite(test_values).all() else "inf or nan"
+        raise InvalidArgument(argument, f"{name} ({reason})", allowed)
     check_order(argument, name, partial(called, argument, function), test_arrays, test_values)
 
 

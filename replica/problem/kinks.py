@@ -42,12 +42,14 @@ def find_kinks(function: Function) -> tuple[float, ...]:
     ()
     """
     window, shift = 0.03, 6  # every point is in three windows; windows 6 points apart are disjoint
-    kink_size = np.abs(_third_difference(function, SCAN_GRID, window))
+    third_difference = np.abs(_third_difference(function, SCAN_GRID, window))
     scale = np.abs(function(SCAN_GRID)).max()
-    neighbour_size = np.minimum(np.roll(kink_size, shift), np.roll(kink_size, -shift))
-    kink_cells = np.flatnonzero((kink_size > 4 * neighbour_size) & (kink_size > ROUNDING * scale))
+    neighbour_size = np.minimum(np.roll(third_difference, shift), np.roll(third_difference, -shift))
+    suspects = np.flatnonzero(
+        (third_difference > 4 * neighbour_size) & (third_difference > ROUNDING * scale)
+    )
     found_kinks: list[float] = []
-    for i in kink_cells:
+    for i in suspects:
         kink_place = _largest_difference(function, SCAN_GRID[i], window)
         new_kink = not any(abs(kink_place - other_kink) < LENGTHS[0] for other_kink in found_kinks)
         if new_kink and abs(kink_place) < SCAN_GRID[-1] and _is_kink(function, kink_place):
@@ -57,8 +59,8 @@ def find_kinks(function: Function) -> tuple[float, ...]:
 
 def _third_difference(function: Function, start: Array, length: float) -> Array:
     """Third difference of the values at four equidistant points from ``start`` on."""
-    y_at_4 = function(start + length * np.linspace(0, 1, 4).reshape(-1, *np.ones(start.ndim, int)))
-    return np.asarray(y_at_4[3] - 3 * y_at_4[2] + 3 * y_at_4[1] - y_at_4[0])
+    values = function(start + length * np.linspace(0, 1, 4).reshape(-1, *np.ones(start.ndim, int)))
+    return np.asarray(values[3] - 3 * values[2] + 3 * values[1] - values[0])
 
 
 def _largest_difference(function: Function, window_low: float, window_width: float) -> float:

@@ -61,9 +61,8 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
         if (len(dtype_kinds) > 1 and dtype_kinds != {*"iu"}) or not np.array_equal(
             np.sort(class_names), names
         ):
-            same_type = len(dtype_kinds) == 1 or dtype_kinds == {
-                *"iu"
-            }  # of two types nothing is in both
+            # of two types nothing is in both
+            same_type = len(dtype_kinds) == 1 or dtype_kinds == {*"iu"}
             other = ", ".join(map(str, np.setxor1d(class_names, names)[:3])) if same_type else ""
             unlike = f"; not in both: {other}" if other else f": {', '.join(map(str, names[:20]))}"
             allowed = "those of the labels, each once and of their type (left out they are found"
@@ -105,7 +104,7 @@ def _varying_labels(labels: Array) -> Array:
 
 def one_a_row(name: str, values: Any, shape: tuple[int, ...], features: Any = None) -> Array:
     """Labels or strata as an array, refused unless there is one for each row of features of that
-    ``shape``; or if pandas has the rows of ``features`` in another order."""
+    ``shape``; or if the indices of pandas, or of tables, name other rows, or in another order."""
     row_array = any_array(name, values)
     label_shape_rows = row_array.shape if name == "strata" else row_array.shape[:1]
     if label_shape_rows != shape[:1] or not row_array.size:
@@ -123,7 +122,10 @@ def one_a_row(name: str, values: Any, shape: tuple[int, ...], features: Any = No
             hint = f" (take {fewer_rows} if the first rows belong together)" * (row_array.size > 0)
         raise InvalidArgument(name, got, f"one for each of the {shape[0]} rows of features{hint}")
     indices: Any = [getattr(one, "index", None) for one in (features, values)]
-    if all(np.ndim(index) == 1 for index in indices):  # that of a list is a method
+    # that of a list is a method; pandas takes missing entries for equal
+    if all(np.ndim(index) == 1 for index in indices) and not (
+        hasattr(indices[0], "equals") and indices[0].equals(indices[1])
+    ):
         order, row_order = ([*index] for index in indices)
         same = {*row_order} == {*order}
         # a range, as pandas makes of no index, does not say which rows they are

@@ -65,7 +65,7 @@ def class_of(strata: SampleNodes, count: float, step_trained: bool, read: bool) 
     shape = -1, Q
     input_count = strata.weights.size // Q
     form, residual_k = np.zeros((input_count, 5 * A, 5 * A)), np.zeros((A, input_count, Q, 5 * A))
-    class_noise, class_coefs = np.zeros((A, input_count, Q)), np.zeros((A, input_count, Q, 5))
+    class_noise, coefficients = np.zeros((A, input_count, Q)), np.zeros((A, input_count, Q, 5))
     for k, kind in enumerate(strata.neurons):
         z, V, hat, scalars = 3 * k, 3 * k + 1, 3 * k + 2, slice(3 * A + 2 * k, 3 * A + 2 * k + 2)
         n = kind.trained if step_trained else kind.fresh
@@ -82,11 +82,11 @@ def class_of(strata: SampleNodes, count: float, step_trained: bool, read: bool) 
         residual_k[k, ..., scalars] = residual_scalars.T.reshape(input_count, Q, 2)
         class_noise[k] = (n.variance - pushed * (2 * n.by_rest - pushed * kind.rest)).reshape(shape)
         label_terms = n.mean, *n.scalars, n.initial, n.by_pairs
-        class_coefs[k] = np.stack(label_terms, axis=-1).reshape(input_count, Q, 5)
+        coefficients[k] = np.stack(label_terms, axis=-1).reshape(input_count, Q, 5)
     own_push = strata.push if step_trained else np.zeros_like(strata.push)
     along = np.vstack([strata.s, strata.q + own_push, own_push]).reshape(-1, input_count, Q)
     weights, labels = (count * strata.weights).reshape(shape), strata.y.reshape(shape)
-    return SampleClass(weights, form, residual_k, class_noise, class_coefs, along, labels, read)
+    return SampleClass(weights, form, residual_k, class_noise, coefficients, along, labels, read)
 
 
 class Form(NamedTuple):

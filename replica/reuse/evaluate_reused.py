@@ -128,10 +128,10 @@ class Readout(CavityEquations):
         read_fields = sample_class.along[..., None] * form.w[..., :F]
         X[..., unknowns.fields] = np.moveaxis(read_fields, 0, 2).reshape(E, Q, -1)
         root_g = np.sqrt(g)[:, None, None, None]
-        read_coefs = -np.moveaxis(root_g * sample_class.coefficients, 0, 2)
-        X[..., unknowns.m], X[..., unknowns.initial] = read_coefs[..., 0], read_coefs[..., 3]
-        X[..., unknowns.scalars] = read_coefs[..., 1:3].reshape(E, Q, -1)
-        X[..., unknowns.pairs] = read_coefs[..., 4]
+        coefficients = -np.moveaxis(root_g * sample_class.coefficients, 0, 2)
+        X[..., unknowns.m], X[..., unknowns.initial] = coefficients[..., 0], coefficients[..., 3]
+        X[..., unknowns.scalars] = coefficients[..., 1:3].reshape(E, Q, -1)
+        X[..., unknowns.pairs] = coefficients[..., 4]
         X[..., unknowns.multipliers] = form.w[..., F:] / -self.strata.alpha0
         X[..., -1] = sample_class.labels
         return X
@@ -258,13 +258,13 @@ def evaluate_reused(
     if (most := network_rows.reuse * alpha.max()) > network_rows.step.alpha0 * (1 + 1e-12):
         allowed = f"at least reuse * alpha, {most:g}: the step has all samples that are reused"
         raise InvalidArgument("alpha0", network_rows.step.alpha0, allowed)
-    reused_errors, count = Evaluation(len(alpha)), len(alpha)
+    evaluation, count = Evaluation(len(alpha)), len(alpha)
     starts: list[Cavity | None] = [None] * count
     tol, accepted_error = (REUSE_QUADRATURE_TOLERANCE, ACCEPTED) if tol is None else (tol, tol)
     neuron_kinds = tuple(tuple(kind_values.tolist()) for kind_values in network_rows.kinds)
     kind_shares = tuple(np.ravel(1.0 if model.fractions is None else model.fractions).tolist())
     overlap_sizes = len(kind_shares), len(kind_shares), 1 + network_rows.row_norms
-    reused_errors.overlaps, reused_errors.conjugates = unknown_overlaps(count, *overlap_sizes)
+    evaluation.overlaps, evaluation.conjugates = unknown_overlaps(count, *overlap_sizes)
 
     def strata_at(level: int, _: Indices) -> SampleNodes | None:
         if level >= len(SAMPLE_RULES):
@@ -282,18 +282,18 @@ def evaluate_reused(
                 starts[i] = point_cavity = readout.solve_cavity(starts[i] or point_cavity)
                 point = readout.errors(point_cavity)
             except np.linalg.LinAlgError:  # where Newton's method has lost its way
-                reused_errors.flag(i, Status.NO_PROGRESS)
+                evaluation.flag(i, Status.NO_PROGRESS)
                 point_cavity = None
                 continue
-            errors_before = np.array([reused_errors.test_error[i], reused_errors.train_error[i]])
+            errors_before = np.array([evaluation.test_error[i], evaluation.train_error[i]])
             error_change = np.abs(errors_before / [point.test, point.train] - 1).max()
             error_change = np.nan_to_num(error_change, nan=np.inf)  # of the first strata
-            overlaps = reused_errors.overlaps
+            overlaps = evaluation.overlaps
             overlaps.m[i], overlaps.Q1[i], overlaps.q2[i] = point.m, point.Q1, point.q2
             overlaps.theta[i].T[:] = [point.theta, point.chi][: 1 + network_rows.row_norms]
             overlaps.psi[i, :, 0] = point.psi
             is_lost = point.test < IN_DOUBT * float(nodes.weights @ nodes.y**2) or point.train < 0
-            reused_errors.store(
+            evaluation.store(
                 i,
                 test_error=point.test,
                 train_error=point.train,
@@ -302,20 +302,20 @@ def evaluate_reused(
                 classification_error=point.classification if model.labels.binary else np.nan,
                 residual=point.residual,
                 quadrature_error=error_change,
-                iterations=reused_errors.iterations[i] + point_cavity.iterations,
+                iterations=evaluation.iterations[i] + point_cavity.iterations,
                 nodes=nodes.weights.size,
                 converged=point.residual <= REUSE_RESIDUAL_TOLERANCE,
                 open=error_change > tol,
             )
-            point_cavity = point_cavity if reused_errors.converged[i] else None
+            point_cavity = point_cavity if evaluation.converged[i] else None
             if is_lost:
-                reused_errors.flag(i, Status.ROUNDING)
-        return points[reused_errors.open[points] & reused_errors.converged[points]]
+                evaluation.flag(i, Status.ROUNDING)
+        return points[evaluation.open[points] & evaluation.converged[points]]
 
     with deadline(time_limit * count), np.errstate(all="ignore"):  # errors not finite are flagged
-        solve_on_growing_tables(reused_errors, np.arange(count), strata_at, solve_on, level)
-    reused_errors.open &= reused_errors.quadrature_error > accepted_error
-    reused_errors.close(REUSE_RESIDUAL_TOLERANCE)
-    for overlap in reused_errors.overlaps:
-        overlap[~reused_errors.converged] = np.nan
-    return reused_errors
+        solve_on_growing_tables(evaluation, np.arange(count), strata_at, solve_on, level)
+    evaluation.open &= evaluation.quadrature_error > accepted_error
+    evaluation.close(REUSE_RESIDUAL_TOLERANCE)
+    for overlap in evaluation.overlaps:
+        overlap[~evaluation.converged] = np.nan
+    return evaluation

@@ -196,8 +196,10 @@ def law_of_residuals(
     known_slopes = inputs.known @ components.root
     independent_tau = np.ones((len(known_slopes), 1, known_slopes.shape[2]))
     independent_tau[:, 0, :tau_count] = ~components.tau_slopes.any(axis=1)
-    known_cov = (known_slopes * independent_tau) @ known_slopes.swapaxes(1, 2)
-    known_cov = np.pad(known_cov, [(0, 0), (1, 0), (1, 0)])[:, row_index, second_projection]
+    known_covariance = (known_slopes * independent_tau) @ known_slopes.swapaxes(1, 2)
+    known_covariance = np.pad(known_covariance, [(0, 0), (1, 0), (1, 0)])[
+        :, row_index, second_projection
+    ]
 
     def rho_blocks() -> Iterator[Block]:
         for j, (members, at_places, (*_, tau_nodes)) in enumerate(component_rules):
@@ -207,7 +209,7 @@ def law_of_residuals(
                 projections = projection_means[:, members[member_index]]
                 projections[1:] += tau_slope @ tau
                 moments = projections[row_index] * projections[second_projection]
-                moments += known_cov[j][:, None]
+                moments += known_covariance[j][:, None]
                 moments *= place_weights[members[member_index]] * tau_weight
                 yield Block(members[member_index], at_places.residual(member_index, tau), moments)
 

@@ -305,13 +305,24 @@ def test_a_column_that_counts_the_lines_is_noted(caplog):
     assert "table.drop(columns='id') in pandas leaves it out" in caplog.text
 
 
-def test_labels_with_decimal_commas_are_numbers_not_names(capsys):
-    write_table("t.csv", "", *[["1,5", "2,5", "1,0"] * 9] * 3, separator=";")
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_labels_with_decimal_commas_are_numbers_not_names(separator, capsys):
+    write_table("t.csv", "", *[["1,5", "2,5", "1,0"] * 9] * 3, separator=separator)
     message = refusal(capsys, "readout --features t.csv --labels t.csv:2 --samples 9 --lam 1")
     assert message.startswith(
         "error: --labels must be a table of numbers, not with '1,5' in line 1"
     )
-    assert "pandas.read_csv('t.csv', sep=';', decimal=',', header=None).to_csv(" in message
+    reading = f"pandas.read_csv('t.csv', sep={separator!r}, decimal=',', header=None).to_csv("
+    assert reading in message
+
+
+def test_lines_with_inf_are_left_out_by_what_is_said(capsys):
+    pandas = pytest.importorskip("pandas")
+    write_table("t.csv", "a,b,kind", ["inf", *range(1, 60)], NUMBERS[:, 0], KINDS)
+    message = refusal(capsys, "readout --features t.csv --labels t.csv:kind --samples 9 --lam 1")
+    (code,) = re.findall(r"in Python (.*) leaves out such lines", message)
+    exec(code, {"pandas": pandas, "numpy": np})
+    assert len(pandas.read_csv("t-new.csv")) == 59
 
 
 def test_whole_numbers_that_a_table_has_again_are_no_header():

@@ -94,7 +94,7 @@ def test_errors_above_that_of_zero_are_noted(capsys):
     assert which.startswith("note: theory of the sRF, the published equivalent")
 
 
-def test_a_grid_far_from_the_limit_is_noted(capsys):
+def test_a_grid_far_from_the_limit_is_noted(capsys, monkeypatch):
     """At the ends of its axes, where the smallest rate is: simulated, d = 500 is 3.7 times off."""
     line = f"curve {STEP} --eta .1,1,3 --alpha .2:5:5 --lam .1"
     assert theory(f"{line} --dimension 1000 --json") == 0
@@ -109,6 +109,9 @@ def test_a_grid_far_from_the_limit_is_noted(capsys):
     assert not any("finite_size_shift" in point for point in points)
     shift = own / points[0]["test_error"] - 1
     assert f"at eta = 0.1, alpha = 0.2, lam = 0.1 differs by {shift:+.0%}" in noted
+    monkeypatch.setattr("replica.cli.curve.SECONDS_FOR_NOTE", 0.0)
+    assert theory(line) == 0
+    assert "shift is not known" not in capsys.readouterr().err
 
 
 def test_how_far_the_limit_is_stands_in_the_figure(tmp_path, capsys):

@@ -165,6 +165,11 @@ def test_what_pandas_has_not_is_named():
     assert FeatureSample(features=table, labels=turned.loc[table.index]).binary
     of_others = turned.set_axis([f"row {k}" for k in range(60)])
     assert FeatureSample(features=table, labels=of_others).binary  # whose own index is a range
+    with_gap = pandas.Index([np.nan, *range(1, 60)])  # of which one entry is not equal to itself
+    same_index = np.arange(60) % 2
+    assert FeatureSample(
+        features=table.set_axis(with_gap), labels=pandas.Series(same_index, index=with_gap.copy())
+    ).binary
     told = r"features: numpy.array\(labels\) .*index of other rows"
     with pytest.raises(InvalidArgument, match=told):
         FeatureSample(features=table.set_axis([*range(5, 65)]), labels=of_others)

@@ -185,8 +185,13 @@ def test_a_slip_is_answered_by_what_was_meant(typed, said):
 
 def test_one_point_takes_one_number():
     model = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9)
-    with pytest.raises(InvalidArgument, match=r"alpha must be positive .*one number here"):
-        solve(model, alpha=[1, 2], lam=0.1)
+    for several in ([1, 2], np.array([1.0])):
+        with pytest.raises(InvalidArgument, match=r"alpha must be one number here"):
+            solve(model, alpha=several, lam=0.1)
+    with pytest.raises(InvalidArgument, match=r"lam must be a number, or .best. in learning_curve"):
+        solve(model, alpha=1, lam="best")
+    with pytest.raises(InvalidArgument, match=r"alpha must be a number, got '2'"):
+        solve(model, alpha="2", lam=0.1)
 
 
 @pytest.mark.parametrize(("text", "same"), [("sin(z4)", "sin(z1)"), ("z2*z4", "z1*z2")])

@@ -249,7 +249,7 @@ def verdict(
         )
     scales = (np.where(c.simulated, np.abs(c.simulated), 1.0) for c in all_checks)
     gaps = [
-        np.abs(c.simulated - c.theory) / size for c, size in zip(all_checks, scales, strict=True)
+        np.abs(c.simulated - c.theory) / scale for c, scale in zip(all_checks, scales, strict=True)
     ]
     if differ(z, seeds):
         large_count, leans = too_large(z, seeds), leaning(z, seeds)

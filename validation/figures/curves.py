@@ -386,8 +386,8 @@ def draw_calibration(picture: Any, data: Fields) -> None:
     """Probabilities that are stated, and the frequency."""
     axes = picture.subplots()
     calibration_curves = zip(CALIBRATED_PENALTIES, data["predicted"], COLOURS[3:], strict=False)
-    for penalty, stated, hue in calibration_curves:
-        axes.plot(data["kappa"], stated, color=hue, label=f"stated, {setting('lam', penalty)}")
+    for penalty, curve, hue in calibration_curves:
+        axes.plot(data["kappa"], curve, color=hue, label=f"stated, {setting('lam', penalty)}")
     axes.plot(data["kappa"], data["frequency"], "k--", linewidth=1, label="frequency")
     axes.set_title(f"logistic output, {setting('alpha', FIXED_ALPHA)}")
     axes.set_xlabel(r"projection on the spike $\kappa$")

@@ -294,6 +294,6 @@ def image_task(pixels: ImageSet, *, theta: float, source: str = "gaussian") -> L
     if source == "images":
         return ImageTask(class_images[0], class_images[1], float(theta))
     n = class_images[0].shape[1]
-    pixel_covs = np.array([np.eye(n) + images.T @ images / len(images) for images in class_images])
-    class_law = GaussianMixture(means=np.zeros((2, n)), covariances=pixel_covs)
+    covariances = np.array([np.eye(n) + images.T @ images / len(images) for images in class_images])
+    class_law = GaussianMixture(means=np.zeros((2, n)), covariances=covariances)
     return MixtureTask(class_law, n, n + theta, class_labels("classes:1,-1", 2), np.empty((n, 0)))

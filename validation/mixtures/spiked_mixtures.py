@@ -85,9 +85,9 @@ class Mixture:
     def law(self) -> GaussianMixture:
         """The law of the first coordinates; the others are standard normal."""
         gamma, (J, _, K) = self.directions, self.directions.shape
-        spiked_covs = np.eye(K) + np.einsum("jrk,jr,jrl->jkl", gamma, self.eigenvalues, gamma)
+        covariances = np.eye(K) + np.einsum("jrk,jr,jrl->jkl", gamma, self.eigenvalues, gamma)
         spiked_means, proportions = np.zeros((J, K)), self.proportions
-        return GaussianMixture(means=spiked_means, covariances=spiked_covs, fractions=proportions)
+        return GaussianMixture(means=spiked_means, covariances=covariances, fractions=proportions)
 
     @property
     def trace(self) -> float:

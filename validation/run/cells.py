@@ -277,8 +277,9 @@ def draw_samples(
     torch_device, count = experiment.device, int(experiment.sizes.max())
     _, inputs, features, noise, *test_streams = experiment.seed(index).spawn(7)
     if experiment.simulated is Fixed.features:
-        given, rng, end = experiment.problem, default_rng(inputs), count + experiment.test_samples
+        given, rng = experiment.problem, default_rng(inputs)
         if isinstance(given, FeatureMoments):
+            end = count + experiment.test_samples
             drawn_rows, stratum = given.law.draw(end, rng)
             constant_labels = given.label_variances[stratum] == 0  # and free of rounding
             given_labels = np.where(constant_labels, given.label_means[stratum], drawn_rows[:, -1])
