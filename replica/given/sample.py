@@ -93,6 +93,10 @@ class FeatureSample(Described):
         if strata is not None:
             one_a_row("strata", strata, features.shape, self.features)
             strata = without_gaps("strata", strata)
+        is_list = isinstance(self.columns, (list, tuple)) or getattr(self.columns, "ndim", 0) == 1
+        if not is_list or len(self.columns) not in (0, features.shape[1]):
+            allowed = f"the names of the {features.shape[1]} features, or left out"
+            raise InvalidArgument("columns", self.columns, allowed)
         columns = tuple(self.columns) or tuple(getattr(self.features, "columns", ()))
         assign(
             self,

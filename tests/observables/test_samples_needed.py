@@ -90,7 +90,7 @@ def test_a_penalty_at_the_end_of_its_range_is_noted(sample, caplog):
     note, of_usual = (
         samples_needed(one, lam="best", test_error=0.7, most=60).note for one in (large, sample)
     )
-    assert "the best lam at an end of the range searched" in note
+    assert "a best lam that is at an end of the range searched" in note
     assert "at an end" not in of_usual
     for scaled, noted in ((large, True), (sample, False)):
         caplog.clear()
