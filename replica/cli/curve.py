@@ -112,9 +112,9 @@ def answer_curve(
     output.write(document, show, figure=drawn, printed=shown_axes, dataset=dataset)
     if any(noted_grid.columns["converged"]):
         error, least_change = observables.headline_error(grid.models[0]), observables.NOTED_SHIFT
-        least_change, shown = 0.0 if notes else least_change, dict.fromkeys(_shown_axes(grid))
+        least_change = 0.0 if notes else least_change
         points = printing.rows_of(
-            {name: noted_grid.axes[name] for name in shown}, noted_grid.columns
+            {name: noted_grid.axes[name] for name in _shown_axes(grid)}, noted_grid.columns
         )
         if noted_grid is not grid:  # of what was not asked for nothing is said where it takes long
             points = [point for point in points if point["finite_size_shift"] is not None]

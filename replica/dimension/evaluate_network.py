@@ -15,11 +15,9 @@ from ..saddle_point import Evaluation, field_at_nodes, ridge, unknown_overlaps
 from .readout import class_error, solve_readouts
 from .tabulate import LoadedTable, loaded_rows, table_at_dimension
 
-DIMENSION_QUADRATURE_TOLERANCE = 2e-3
-# Tolerance of the residual and of the iterated leverage, and weight of dropped nodes, over that of
-# the quadrature, taken between LEAST_TOLERANCE and the default.
-RESIDUAL_SHARE, LEVERAGE_SHARE, DROPPED_SHARE = 1 / 200, 1 / 400, 1 / 200
-LEAST_TOLERANCE = 2e-6
+DIMENSION_QUADRATURE_TOLERANCE, DIMENSION_RESIDUAL_TOLERANCE = 2e-3, 1e-8
+# Weight of dropped nodes over the tolerance of the quadrature, between LEAST_TOLERANCE and default.
+DROPPED_SHARE, LEAST_TOLERANCE = 1 / 200, 2e-6
 ENOUGH_PRODUCTS = 0.3  # of directions of the bulk, for each sample and neuron
 # Thresholds on 24 settings at d = 300 and 1000 (benchmarks/DIMENSION.md).
 # Share of the bulk's variance in the noise direction: errors are right up to .2, and 3.1 standard
@@ -48,7 +46,6 @@ def evaluate_at_dimension(
     """
     evaluation, tol = Evaluation(len(alpha)), DIMENSION_QUADRATURE_TOLERANCE if tol is None else tol
     dimension_tol = float(np.clip(tol, LEAST_TOLERANCE, DIMENSION_QUADRATURE_TOLERANCE))
-    residual_tol, leverage_tol = RESIDUAL_SHARE * dimension_tol, LEVERAGE_SHARE * dimension_tol
     dropped = DROPPED_SHARE * dimension_tol
     evaluation.overlaps, evaluation.conjugates = unknown_overlaps(len(alpha))
     ratios, limit_network = np.full((3, len(alpha)), np.nan), replace(model, dimension=np.inf)
@@ -68,7 +65,7 @@ def evaluate_at_dimension(
                 for solved in (evaluation, limit)
             )
             V_guess = np.where(np.isfinite(coarser_V), coarser_V, V_guess)
-            readouts = solve_readouts(tables[0], alpha[chunk], lam[chunk], V_guess, leverage_tol)
+            readouts = solve_readouts(tables[0], alpha[chunk], lam[chunk], V_guess)
             chunk_limit, fit_residual = _limit(tables[1], alpha[chunk], lam[chunk])
             ratio = np.array([*readouts.errors, readouts.wrong]) / chunk_limit
             change = np.abs(ratio / ratios[:, chunk] - 1)[: 2 + model.labels.binary].max(axis=0)
@@ -87,7 +84,7 @@ def evaluate_at_dimension(
                 quadrature_error=np.maximum(change, limit.quadrature_error[chunk]),
                 iterations=readouts.passes,
                 nodes=np.full(len(chunk), tables[0].weights.size),
-                converged=fit_residual <= residual_tol,
+                converged=fit_residual <= DIMENSION_RESIDUAL_TOLERANCE,
                 open=~(change <= tol),
             )
             evaluation.overlaps.V1[chunk, 0, 0], evaluation.overlaps.V2[chunk, 0] = readouts.V.T
@@ -109,7 +106,7 @@ def evaluate_at_dimension(
             failure_status = error.status if isinstance(error, GivenUp) else Status.NOT_FINITE
             evaluation.flag(evaluation.open.copy(), failure_status)
         solve_on_growing_tables(evaluation, np.flatnonzero(evaluation.open), tables_for, solve_on)
-    evaluation.close(residual_tol)
+    evaluation.close(DIMENSION_RESIDUAL_TOLERANCE)
     if noise_ratio > LARGEST_NOISE:
         test_shift, train_shift = np.abs(ratios[:2] - 1)
         is_far = train_shift > np.maximum(FARTHEST * test_shift, LEAST_SHIFT)

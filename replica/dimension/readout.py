@@ -34,7 +34,7 @@ from ..equivalence import Table
 from ..saddle_point import CorrelatedGroup, MeanSquaredErrors, Susceptibility
 from .tabulate import LoadedRows, LoadedTable
 
-MOST_PASSES = 60  # of the leverage and its change
+SETTLED, MOST_PASSES = 1e-8, 60  # of the leverage and its change, relative
 COMBINED_PASSES = 2  # that Anderson's method combines
 FREE = 1e12  # prior variance of an output intercept, relative to the largest other
 
@@ -102,14 +102,13 @@ class LeveragedGroup(CorrelatedGroup):
         return left, right, d_left, d_right
 
 
-def solve_readouts(table: LoadedTable, alpha: Array, lam: Array, V: Array, tol: float) -> Readouts:
-    """Readouts at P points, alpha and lam (P,), from guesses of V (P, 2); the leverage and its
-    change to a relative ``tol``.
+def solve_readouts(table: LoadedTable, alpha: Array, lam: Array, V: Array) -> Readouts:
+    """Readouts at P points, alpha and lam (P,), from guesses of V (P, 2).
 
     Eqs. (4.1)-(4.11), (23.3)-(23.6)
     """
     phi, w, label_means, count = table.regressors, table.weights, table.h, len(table.offsets)
-    V, leverage, residual, passes = _solve_responses(table, alpha, lam, V, tol)
+    V, leverage, residual, passes = _solve_responses(table, alpha, lam, V)
     fit = _fit(table, alpha, V, leverage)
     coefficients = (fit.H_inverse @ ((w * fit.R * label_means) @ phi.T)[..., None])[..., 0]
     label_gap = label_means - coefficients @ phi
@@ -147,14 +146,14 @@ def solve_readouts(table: LoadedTable, alpha: Array, lam: Array, V: Array, tol: 
         new_V_s = _leverage(table, alpha[rows], change, Q[:, :1] + Q1_of_signal[rows], of_products)
         return new_V_s / error_size[rows, None]
 
-    drift = _iterate_leverage(of_leverage, np.zeros_like(label_gap), w, tol).residual
+    drift = _iterate_leverage(of_leverage, np.zeros_like(label_gap), w).residual
     wrong = class_error(table, label_means - label_gap, error - known_error)
     errors = MeanSquaredErrors(error @ w - table.noise, (fit.R**2 * error) @ w)  # Eq. (4.11)
     return Readouts(V, coefficients[:, :count], errors, wrong, np.maximum(residual, drift), passes)
 
 
 def _solve_responses(
-    table: LoadedTable, alpha: Array, lam: Array, V: Array, tol: float
+    table: LoadedTable, alpha: Array, lam: Array, V: Array
 ) -> tuple[Array, Array, Array, NDArray[np.int64]]:
     """V1 and V2 (P, 2), the leverage (P, N), the residual of both and the number of passes (P,)."""
     V = V.copy()
@@ -174,19 +173,19 @@ def _solve_responses(
 
     response_residual = np.empty(len(V))
     leverage_start = np.zeros((len(V), len(table.weights)))
-    found = _iterate_leverage(new_leverage, leverage_start, table.weights, tol)
+    found = _iterate_leverage(new_leverage, leverage_start, table.weights)
     return V, found.value, np.maximum(found.residual, response_residual), found.iterations
 
 
 def _iterate_leverage(
-    step: Callable[[Array, Indices], Array], leverage_start: Array, node_weights: Array, tol: float
+    step: Callable[[Array, Indices], Array], leverage_start: Array, node_weights: Array
 ) -> Result:
     """Fixed point of a leverage, or of its change, at nodes with ``node_weights`` (N,), from
     ``leverage_start`` (P, N)."""
     return fixed_point(
         step,
         leverage_start,
-        tol=tol,
+        tol=SETTLED,
         size=lambda x: 1 + np.abs(x),
         history=np.zeros((len(leverage_start), COMBINED_PASSES, 2, leverage_start.shape[1])),
         weights=node_weights,

@@ -136,7 +136,7 @@ def test_equations_as_they_stand(name, sizes):
     without = literal.errors(**at, with_leverage=False)
     np.testing.assert_allclose(np.ravel(points.errors), without, rtol=1e-4)
     V = np.array([[points.overlaps.V1[0, 0, 0], points.overlaps.V2[0, 0]]])
-    readout = solve_readouts(table, alpha, lam, V, 1e-8)
+    readout = solve_readouts(table, alpha, lam, V)
     np.testing.assert_allclose(np.ravel(readout.errors), literal.errors(**at), rtol=1e-4)
     assert abs(readout.errors.test[0] / points.errors.test[0] - 1) > 5e-4  # .0009
 
