@@ -2,12 +2,9 @@
 
 import asyncio
 import importlib.util
-import os
-import sys
 import time
 import urllib.error
 import urllib.request
-from pathlib import Path
 from threading import Thread, Timer
 from urllib.parse import urlsplit
 
@@ -15,7 +12,6 @@ import pytest
 
 from replica import InvalidArgument
 from replica.cli import ALONE, OPEN, Guard
-from replica.cli.explore import release_memory
 from replica.explore import DEFAULTS, simulate
 from tests.explore.explorer import explorer
 
@@ -101,23 +97,6 @@ def test_one_simulation_at_a_time(session):
     OPEN.discard(session)
     thread.join(10)
     assert not thread.is_alive()
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems give back memory themselves")
-def test_memory_that_nothing_uses_is_given_back():
-    """Of parts of 100 kB below one that stays, which the C library keeps for later."""
-    parts = [bytearray(b"x" * 100_000) for _ in range(1000)]
-    last = bytearray(b"x" * 100_000)
-    before = resident()
-    parts.clear()
-    release_memory()
-    assert resident() < before - 80e6 + len(last)
-
-
-def resident():
-    """Memory of this process, in bytes."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def status(address, **headers):

@@ -149,14 +149,6 @@ def test_the_phase_diagram(capsys):
     assert float(at.iloc[0]) == pytest.approx(float(found[0, 0]), rel=1e-12)
 
 
-@pytest.mark.slow
-def test_a_map_has_the_alphas_of_the_curve():
-    view = VIEWS["phase diagram"](DEFAULTS | {"theory": "srf", "alpha": "0.5,2"})
-    assert table(view).alpha.unique().tolist() == [0.5, 2]
-    assert "--alpha 0.5,2" in view.command
-    assert "alpha=[0.5, 2.0]" in view.python
-
-
 def test_a_curve_that_is_kept_stays_below_another():
     kept, now = FEW, FEW | {"eta": "1", "student": "relu"}
     ax = curve_view(now, None, kept).figure.axes[0]
@@ -256,12 +248,6 @@ def test_dots_are_what_the_command_gives(capsys):
     assert np.all(np.abs(errors - theory_at_dots) < allowed)
 
 
-@pytest.mark.slow
-def test_a_simulation_that_is_refused_says_why():
-    with pytest.raises(replica.InvalidArgument, match="the simulation must be possible"):
-        simulate(DEFAULTS | {"alpha0": "inf"})
-
-
 def test_the_command_names_its_extra_where_marimo_is_missing(monkeypatch, capsys):
     monkeypatch.setitem(__import__("sys").modules, "marimo", None)
     assert theory("explore --no-browser") == 2
@@ -296,10 +282,3 @@ def test_a_spectrum_that_takes_minutes_is_left_to_the_programs():
     assert "takes minutes; the programs below have 600 seconds" in view.note
     assert "time_limit=600.0" in view.python
     assert "--time-limit 600" in view.command
-
-
-@pytest.mark.slow
-def test_what_has_no_fewer_points_is_refused(monkeypatch):
-    monkeypatch.setattr(cached_results, "WAIT", 1e-6)
-    with pytest.raises(REFUSALS, match="time_limit"):
-        VIEWS["learned function"](MANY_GROUPS | {"eta": "2.9"})
