@@ -55,15 +55,6 @@ def test_contours_are_at_the_ticks_of_the_colour_bar(low, high):
     assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
 
 
-@pytest.mark.slow
-def test_grey_is_in_the_legend():
-    """As far as anything is grey: points without an answer."""
-    curve = replica.learning_curve(
-        MODEL, alpha=np.geomspace(0.2, 5, 12), lam=np.geomspace(1e-3, 1e2, 12)
-    )
-    assert "not converged" in labels(plotting.plot_curve(curve.where(curve.alpha > 1)))
-
-
 def test_a_map_without_a_value_is_a_map_without_a_colour_bar():
     curve = replica.learning_curve(MODEL, alpha=np.linspace(1, 2, 12), lam=np.linspace(1, 2, 12))
     ax = plotting.plot_curve(curve.where(curve.alpha > 9))

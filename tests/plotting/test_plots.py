@@ -13,14 +13,6 @@ from tests.problems import PUBLISHED as STEP
 MODEL = STEP.srf(beta=1.0)
 
 
-def test_a_point_alone_between_gaps_is_marked():
-    """Of a line through many points, nothing else shows it."""
-    y = np.linspace(1.0, 2.0, 60)
-    y[[9, 11, 40]] = np.nan
-    assert plotting.marks_of(y)["markevery"] == [10]
-    assert plotting.marks_of(y[12:]) == {}
-
-
 def test_few_solved_points_are_marked_and_joined_by_straight_lines():
     """Of more than five, or beside measured ones, they would look like these; the legend has the
     marks that are drawn."""
@@ -246,18 +238,6 @@ def test_optima(ax):
         plotting.plot_optima(held.drop_vars("eta"))
 
 
-@pytest.mark.slow
-def test_the_linear_ordinate_begins_at_zero():
-    """The logarithmic one shows what is drawn, and no more."""
-    curve = replica.learning_curve(MODEL, alpha=np.linspace(0.2, 3, 30), lam=0.1)
-    found, each = replica.spectrum(MODEL, 2.0), replica.bounds(STEP, eta=[1.0, 2.0, 3.0])
-    for ax in (plotting.plot_curve(curve), found.plot(), each.plot()):
-        assert ax.get_ylim()[0] == 0
-        ax.set_yscale("log")
-        known = np.concatenate([line.get_ydata() for line in ax.get_lines()]).astype(float)
-        assert ax.get_ylim()[0] > known[known > 0].min() / 10
-
-
 def test_the_best_of_a_parameter_is_drawn():
     step = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=1.0)
     curve = replica.learning_curve(step, beta=1.0, alpha=[0.5, 1, 2], lam="best", eta="best")
@@ -286,23 +266,3 @@ def test_an_outlier_is_a_mark_where_it_is():
     lines = [one for one in ax.get_legend_handles_labels()[0] if hasattr(one, "get_marker")]
     assert len(lines) == 3
     assert not [one for one in lines if one.get_linestyle() == one.get_marker() == "None"]
-
-
-@pytest.mark.slow
-def test_the_figure_of_a_best_value_says_that_it_is_at_an_end():
-    best = replica.optimal_lambda(MODEL, alpha=1.0, lam=(1.0, 10.0))
-    assert best.at_edge == ("lam",)
-    assert labels(best.plot())[-1].endswith("at an end of the range searched")
-    inside = replica.optimal_lambda(MODEL, alpha=1.0)
-    assert "end of the range" not in labels(inside.plot())[-1]
-
-
-def test_a_best_value_that_does_not_vary_has_no_digits_of_noise():
-    known = {"test_error": [0.5, 0.4], "eta": [6.283230, 6.283236], "at_edge": ["", ""]}
-    dims = {"alpha": [1.0, 2.0]}
-    curve = xarray.Dataset({name: ([*dims], x) for name, x in known.items()}, dims)
-    _, panel = plotting.plot_optima(curve).figure.axes
-    panel.figure.draw_without_rendering()
-    assert panel.yaxis.get_offset_text().get_text() == ""
-    low, high = panel.get_ylim()
-    assert low < 6.0 < 6.5 < high

@@ -6,7 +6,6 @@ import json
 import matplotlib
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 import replica
@@ -84,14 +83,6 @@ def test_settings_stand_in_a_title_and_infinity_is_a_sign():
     drawn = plotting.plot_curve(along)
     assert drawn.get_xscale() == "linear"  # of the finite ones
     drawn.figure.draw_without_rendering()
-
-
-def test_panels_have_letters():
-    panels = Figure().subplots(1, 3)
-    panels[0].set_title("first")
-    plotting.letter_panels(panels)
-    letters = [ax.get_title(loc="left") for ax in panels]
-    assert letters == [r"$\mathbf{(a)}$ first", r"$\mathbf{(b)}$", r"$\mathbf{(c)}$"]
 
 
 def test_pdf_has_truetype_fonts():
@@ -175,19 +166,6 @@ def test_a_style_is_changed_by_what_is_asked_for():
             pass
     with pytest.raises(replica.InvalidArgument, match="paper"), plotting.style("poster"):
         pass
-
-
-@pytest.mark.slow
-def test_what_is_transparent_is_mixed_with_white_in_eps(caplog):
-    """Matplotlib would draw it as dark as if it were not, and say so."""
-    curve = replica.learning_curve(MODEL, alpha=[0.3, 1.0, 2.0], lam=[0.1])
-    with_band = curve.assign(test_error_stderr=0.1 * curve.test_error)
-    for ax in (plotting.plot_curve(with_band), plotting.plot_staircase(replica.staircase("z1"))):
-        assert b"%!PS" in plotting.picture(ax.figure, "eps")
-    assert not caplog.records
-    (bar,) = ax.patches
-    blue = np.array(to_rgb(plotting.COLOURS[0]))
-    assert bar.get_facecolor() == pytest.approx([*(0.75 + 0.25 * blue), 1])
 
 
 def test_latex_that_is_missing_is_one_sentence(monkeypatch):
