@@ -114,31 +114,3 @@ def test_page_fits(browser, page, width):
     found = browser.run(FLAWS)
     assert {what: which for what, which in found.items() if which} == {}
     assert browser.errors == []
-
-
-def test_the_choice_of_a_model_is_seen_whole_on_a_phone(browser):
-    """No column has to be scrolled to."""
-    browser.size(390)
-    browser.go((HTML / "howto/which-model.html").as_uri())
-    tables = "[...document.querySelectorAll('.bd-article table')]"
-    assert browser.run(f"{tables}.map(t => t.scrollWidth - t.clientWidth)") == [0, 0, 0, 0]
-
-
-def test_what_most_come_for_is_offered_first(browser):
-    browser.go((HTML / "index.html").as_uri())
-    offered = browser.run("[...document.querySelectorAll('.sd-badge')].map(e => e.textContent)")
-    assert [text.strip() for text in offered[:4]] == [
-        "How to spend your samples", "Features of my data", "A network I trained",
-        "The papers\N{RIGHT SINGLE QUOTATION MARK} theory",
-    ]  # fmt: skip
-
-
-def test_a_formula_that_is_cut_is_found(browser):
-    """What the test above would say, were the boxes of formulas narrow and without scroll bars."""
-    browser.size(1400)
-    browser.go((HTML / "theory" / "04-ridge-regression.html").as_uri())
-    browser.run(
-        "document.head.append(Object.assign(document.createElement('style'), {textContent: "
-        "'div.math mjx-container { width: 50px; overflow: hidden !important }'})), 0"
-    )
-    assert browser.run(FLAWS)["cut"]

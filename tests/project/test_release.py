@@ -2,20 +2,15 @@
 without the checkout."""
 
 import configparser
-import importlib.util
 import re
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
 
 import replica
 from tests.places import ROOT
-
-WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 
 
 def settings():
@@ -70,36 +65,6 @@ def test_every_python_is_classified_and_tested_by_the_workflow():
     matrix = document(".github/workflows/tests.yml")["jobs"]["ordinary"]["strategy"]["matrix"]
     tested = {*matrix["python"], *(one["python"] for one in matrix["include"])}
     assert tested == set(named)
-
-
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_workflows_can_be_read(path):
-    """Each job runs somewhere, within a time if it runs code of its own."""
-    jobs = yaml.safe_load(path.read_text("utf-8"))["jobs"]
-    for job in jobs.values():
-        assert job["runs-on"]
-        assert all(("uses" in step) != ("run" in step) for step in job["steps"])
-        # a tag may be moved, a commit may not
-        used = [step["uses"] for step in job["steps"] if "uses" in step]
-        assert all(re.search(r"@[0-9a-f]{40}$", one) for one in used)
-        assert "timeout-minutes" in job or not any("run" in step for step in job["steps"])
-
-
-def test_the_readme_of_an_index_page_has_no_relative_address(tmp_path, monkeypatch):
-    spec = importlib.util.spec_from_file_location("addresses", ROOT / ".github/addresses.py")
-    addresses = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(addresses)
-    for name in ("README.md", "setup.cfg"):
-        shutil.copy(ROOT / name, tmp_path)
-    monkeypatch.chdir(tmp_path)
-    addresses.main("https://example.org/one/two", "v1")
-    readme = Path("README.md").read_text("utf-8")
-    links = re.findall(r"\]\(([^)]+)\)", readme)
-    assert links
-    assert all(link.startswith("https://") for link in links)
-    assert "](https://example.org/one/two/raw/v1/docs/figures/tanh-sin.png)" in readme
-    assert "](https://example.org/one/two/blob/v1/CONTRIBUTING.md)" in readme
-    assert "Source = https://example.org/one/two\n" in Path("setup.cfg").read_text("utf-8")
 
 
 def versions():
