@@ -46,28 +46,6 @@ def test_the_picture_shows_other_theories_as_other_lines(which, thin):
     assert any(y == pytest.approx(found.checks["test_error"].z[-1, 0]) for y in shown)
 
 
-@pytest.mark.slow
-def test_panels_of_many_lines_keep_one_width():
-    """Beside their colour bar; and differences are at their abscissa, test and training errors to
-    either side of it by less than a mark."""
-    eta, alpha = np.linspace(1, 3, 9), np.linspace(0.5, 5, 10)
-    names = [f"{one}_error{end}" for one in ("test", "train") for end in ("", "_stderr", "_z")]
-    at = {"source": ["theory", "simulation"], "eta": eta, "alpha": alpha}
-    parts = {name: (tuple(at), np.ones((2, 9, 10))) for name in names}
-    ax, below, bar = plot_comparison(xarray.Dataset(parts, at)).figure.axes
-    ax.figure.draw_without_rendering()
-    assert bar.get_ylabel() == r"learning rate $\tilde\eta$"
-    assert ax.get_position().x0 == pytest.approx(below.get_position().x0)
-    assert ax.get_position().x1 == pytest.approx(below.get_position().x1)
-    drawn = [one.lines[0].get_xdata() for one in below.containers]
-    assert len(drawn) == 18
-    np.testing.assert_array_equal(drawn, [alpha] * 18)
-    test, train = (one.lines[0].get_xdata() for one in ax.containers[:2])
-    np.testing.assert_allclose((test + train) / 2, alpha, rtol=1e-12)
-    pixels = np.diff(ax.transData.transform([(test[0], 0), (train[0], 0)])[:, 0])
-    assert 2 < pixels.item() < ax.containers[0].lines[0].get_markersize() * ax.figure.dpi / 72
-
-
 @pytest.mark.parametrize(("far", "scale"), [(19.0, "linear"), (25.0, "symlog"), (-400.0, "symlog")])
 def test_the_band_of_two_standard_errors_shows_beside_a_large_difference(far, scale):
     names = [f"{one}_error{end}" for one in ("test", "train") for end in ("", "_stderr", "_z")]

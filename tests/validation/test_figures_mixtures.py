@@ -85,23 +85,6 @@ def test_spikes_help():
     assert errors[0][0][0] > 2 * errors[-1][0][0]
 
 
-@pytest.mark.slow
-def test_a_stopped_panel_goes_on_from_its_cells(tiny, tmp_path):
-    """Cells and their theory, two missing and one damaged: those three are computed, the others
-    are left as they are, and the result is that of an undisturbed run."""
-    whole = mixtures.data("1a", Run(True))
-    assert mixtures.data("1a", Run(True, store=tmp_path)) == whole
-    cells = sorted(tmp_path.glob("*.json"))
-    assert len(cells) == 12
-    cells[1].unlink()
-    cells[4].unlink()
-    cells[0].write_text("{")
-    kept = {path: path.stat().st_mtime_ns for path in (cells[2], cells[3], cells[5])}
-    assert mixtures.data("1a", Run(True, store=tmp_path)) == whole
-    assert set(cells) <= set(tmp_path.iterdir())
-    assert {path: path.stat().st_mtime_ns for path in kept} == kept
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
