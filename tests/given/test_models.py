@@ -1,6 +1,5 @@
 """Given layers and features against simulation, the theory of drawn ones, and mistakes."""
 
-import importlib
 from functools import partial
 
 import numpy as np
@@ -10,7 +9,7 @@ import replica
 from replica.convex import loss
 from replica.given import FeatureSample, FirstLayer
 from replica.given.evaluate_readout import evaluate
-from replica.problem import GaussianMixture, activation
+from replica.problem import GaussianMixture
 from solvers.results import Status
 from solvers.rules import gauss_hermite, tensor_rule
 from tests.given.simulated import (
@@ -124,24 +123,6 @@ def test_drawn_random_features_have_the_errors_of_their_theory():
     assert found["train_error"] == pytest.approx(theory.train_error, rel=0.03)
 
 
-@pytest.mark.slow
-def test_layers_after_a_step_have_the_mean_error_that_is_known():
-    """relu, target z1 + z2^2 - 1, d = 250: 4.527 +- .012 over ten layers."""
-    d, found = 250, []
-    directions, student = np.eye(d)[:, :2], activation("relu")
-    for seed in range(6):
-        rng = np.random.default_rng(seed)
-        W = giant_step(
-            rng, d, d, student, student.slope, lambda a, b: a + b**2 - 1, directions, 1, 2.0, 0.1
-        )
-        layer = FirstLayer(
-            weights=W, student="relu", target="z1+z2**2-1", directions=directions, noise=0.1
-        )
-        found.append(errors(layer, 375, 0.1, tol=1e-3)["test_error"])
-    stderr = np.hypot(np.std(found, ddof=1) / np.sqrt(len(found)), 0.012)
-    assert abs(np.mean(found) - 4.527) < 3 * stderr
-
-
 def test_features_in_classes_have_these_errors():
     """Two strata of one class, and one of another."""
     p, size, samples, lam = 40, 4000, 100, 0.05
@@ -180,26 +161,6 @@ def test_what_is_not_known_to_the_tolerance_is_flagged():
     assert np.isnan(found.columns["test_error"]).all()
     assert (found.columns["quadrature_error"] > 1e-12).all()
     assert not found.columns["converged"].any()
-
-
-def test_a_column_beside_the_errors_that_strata_change_is_not_known(after_step, monkeypatch):
-    weights, direction = after_step
-    layer = FirstLayer(weights=weights, student="tanh", target="sin", directions=direction)
-    right = errors(layer, 300, 0.1)
-    module = importlib.import_module("replica.given.evaluate_readout")
-    known = module.errors_at
-
-    def corrupted(given, *at):
-        errors, confusion = known(given, *at)
-        errors[module.ERRORS.index("squared_norm")] *= 1 + given.strata.shares.size / 1000
-        return errors, confusion
-
-    monkeypatch.setattr(module, "errors_at", corrupted)
-    found = errors(layer, 300, 0.1)
-    assert np.isfinite(right["squared_norm"])
-    assert np.isnan(found.pop("squared_norm"))
-    for name, value in found.items():
-        np.testing.assert_array_equal(value, right[name], name)
 
 
 def test_features_that_vanish_predict_nothing():

@@ -127,7 +127,8 @@ REFUSED = {
         (dict(intercept=2), "intercept must be True or False"),
     ],
     mixture: [
-        *((dict(means=of), "means") for of in ([1.0, 2.0], [[np.nan]])),
+        *((dict(means=of), "means")
+          for of in ([1.0, 2.0], [[np.nan]], [], [[]], [[1.0], [1.0, 2.0]], [["x"]], [[1e308]])),
         *((dict(covariances=of), "covariances") for of in (np.eye(2), [[-1.0]])),
         (dict(means=[[0, 0]], covariances=[[1, 0.5], [0, 1]]), "covariances"),
         *((dict(fractions=of), "fractions") for of in ([0.5], [-1, 2])),

@@ -16,7 +16,6 @@ from replica.problem import activation
 from solvers.resources import GivenUp
 from solvers.results import Status
 from solvers.rules import gauss_hermite, tensor_rule
-from tests.given.drawn import drawn_layer
 from tests.given.literal import layer_moments
 from tests.given.simulated import mean_errors, ridge, square_errors
 
@@ -198,38 +197,6 @@ def test_simulated_readouts_of_uncorrelated_neurons(student):
     expected = np.array([point.test_error + 0.1, point.train_error])
     # the theory is off by some 1/n
     assert (np.abs(mean - expected) <= 3.5 * stderr + mean / samples).all()
-
-
-@pytest.mark.slow
-def test_drawn_layers_of_every_kind_have_simulated_errors():
-    beyond = []
-    for number in range(200):
-        layer, samples, lam, rng = drawn_layer(number)
-        for accuracy in (1e-3, 1e-2):  # features of few directions or of blocks have the second
-            point = solve(layer, samples=samples, lam=lam, quadrature_tol=accuracy)
-            if point.converged:
-                break
-        for given in layer._made.values():
-            strata = given.strata
-            diagonal = np.diagonal(strata.mix(strata.shares))
-            np.testing.assert_allclose(diagonal, strata.shares @ strata.second, rtol=1e-12)
-        if not point.converged:
-            beyond.append((np.nan, np.nan))
-            continue
-
-        def sample(layer=layer, samples=samples, rng=rng):
-            X = rng.standard_normal((samples, layer.dimension))
-            y = X @ layer.directions[:, 0] + np.sqrt(0.1) * rng.standard_normal(samples)
-            return layer.student(X @ layer.weights.T + layer.bias), y
-
-        mean, stderr = mean_errors(range(200), sample, partial(ridge, lam=lam), square_errors)
-        expected = np.array([point.test_error + 0.1, point.train_error])
-        # the theory is off by some 1/n, more so where most directions are fitted
-        beyond.append((np.abs(mean - expected) - 2 * mean / samples) / stderr)
-    beyond = np.array(beyond)
-    known = np.isfinite(beyond[:, 0])
-    assert known.mean() > 0.95
-    assert (beyond[known] < 3).all()
 
 
 def test_more_strata_than_memory_holds_are_refused():

@@ -290,17 +290,6 @@ def test_no_point_is_solved(sample):
     assert needed.plot().lines
 
 
-def test_the_best_penalty_is_searched_past_unsolved_points(sample, monkeypatch):
-    at = dict(lam="best", test_error=1.05, most=12)
-    whole = samples_needed(sample, **at)
-    n = whole.curve.samples.values
-    assert n[-1] > whole.samples
-    corrupted(monkeypatch, "at_best", n[-1])
-    needed = samples_needed(sample, **at)
-    assert needed.samples == pytest.approx(whole.samples, rel=0.05)
-    assert f"the error at {n[-1]:g} samples is not known: {LIMIT}" in needed.note
-
-
 @pytest.mark.parametrize("lam", [0.1, "best"])
 def test_how_far_it_is_is_told(sample, lam):
     told = []
