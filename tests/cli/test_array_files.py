@@ -14,7 +14,7 @@ import pytest
 
 from replica import InvalidArgument
 from replica.array_files import Wanted, read_array
-from tests.cli.commands import document, refusal, theory
+from tests.cli.commands import document, refusal
 from tests.cli.test_readout import LAYER, POINTS, files, layer, printed
 
 __all__ = ["files"]  # the folder of its arrays
@@ -296,13 +296,6 @@ def test_tables_of_other_indices_are_not_paired_by_line(same, capsys):
         np.save("y.npy", KINDS[::-1] if ".loc" in code else KINDS)
         expected = printed(document(capsys, f"readout --features F.npy --labels y.npy {at}"))
         np.testing.assert_allclose(printed(found), expected)
-
-
-def test_a_column_that_counts_the_lines_is_noted(caplog):
-    write_table("t.csv", "a,b,c,id,kind", *NUMBERS.T, range(1, 61), KINDS)
-    assert theory("readout --features t.csv --labels t.csv:kind --samples 30 --lam 0.1") == 0
-    assert "have a feature, 'id', that counts the rows" in caplog.text
-    assert "table.drop(columns='id') in pandas leaves it out" in caplog.text
 
 
 @pytest.mark.parametrize("separator", [";", "\t"])

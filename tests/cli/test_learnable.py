@@ -76,20 +76,6 @@ def test_optimum(capsys, tmp_path):
 
 
 @pytest.mark.slow
-def test_optima_over_any_grid(capsys):
-    """Numbers and documents are those of a curve with the best."""
-    line = "--student erf --target sin --alpha0 3,20 --alpha 1"
-    found = document(capsys, f"optimum {line}")
-    assert found == document(capsys, f"curve {line} --lam best --eta best")
-    step = replica.GradientStep(student="erf", target="sin", alpha0=20, eta=1.0)
-    best = replica.optimal_eta(step, alpha=1, beta=1)
-    last = found["points"][-1]
-    assert [last[name] for name in ("alpha0", "lam", "eta", "test_error")] == [
-        20, best.lam, best.eta, best.test_error
-    ]  # fmt: skip
-
-
-@pytest.mark.slow
 def test_optima_of_features(capsys, tmp_path):
     rng = np.random.default_rng(0)
     labels = rng.choice([-1, 1], 200)

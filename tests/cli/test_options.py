@@ -1,27 +1,17 @@
 """The options are the problems' own fields: their help, their defaults, what is refused."""
 
 import re
-import shlex
-import subprocess
-import sys
-from contextlib import nullcontext
 from dataclasses import fields
 from importlib import import_module
 from inspect import getdoc, signature
-from pathlib import Path
 
-import numpy as np
 import pytest
-from rich.text import Text
-from typer.main import get_command
 
 import replica
 from replica import GradientStep, SpikedRandomFeatures
-from replica.cli import parse_request, printing
-from replica.cli.main import app as replica_app
+from replica.cli import parse_request
 from replica.cli.option_table import HELP, read_config
 from tests.cli.commands import document, refusal, theory, validate
-from validation.cli.main import app as validation_app
 
 STEP = {"student": "tanh", "target": "sin", "alpha0": "20", "eta": "3"}
 SRF = {"student": "tanh", "target": "sin", "r": "1", "c": "1", "gamma": ".5"}
@@ -77,27 +67,6 @@ def test_version(command, capsys):
     assert capsys.readouterr().out.strip() == replica.__version__
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("program", ["replica", "replica-validate"])
-def test_tab_completion_in_a_shell(program):
-    """The shell is that among the processes above, of which a test may have none: here is one."""
-    here = f"{shlex.quote(str(Path(sys.executable).with_name(program)))} --show-completion; exit $?"
-    done = subprocess.run(["bash", "-c", here], capture_output=True, text=True, check=True)
-    assert done.stdout.rstrip().endswith(f" {program}")  # what the completion is registered for
-
-
-@pytest.mark.parametrize("command", ["curve", "readout", "bounds", "optimum", "spectrum",
-                                     "staircase", "compare", "simulate"])  # fmt: skip
-def test_the_help_names_the_same_in_python(command):
-    simulated = command in ("compare", "simulate")
-    program, module = ("validation", "commands") if simulated else ("replica", "main")
-    about = getattr(import_module(f"{program}.cli.{module}"), command).__doc__
-    (line,) = re.findall(r"In Python: (.*?)\n\n", about, re.DOTALL)
-    names = re.findall(rf"\b{program}\.(\w+)", line)
-    assert names
-    assert all(callable(getattr(import_module(program), name)) for name in names)
-
-
 def test_the_help_of_optimum_has_the_ranges_searched(capsys):
     """Those that Python's functions have unless given others."""
     theory("optimum --help")
@@ -106,16 +75,6 @@ def test_the_help_of_optimum_has_the_ranges_searched(capsys):
     for name, of in (("lam", "lam_range"), ("eta", "eta")):
         (found,) = re.findall(rf"\b{name} from ([\d.e-]+) to ([\d.e]+\d)", text)
         assert tuple(map(float, found)) == known[of].default
-
-
-@pytest.mark.parametrize("app", [replica_app, validation_app])
-def test_brackets_of_the_help_are_shown(app):
-    """E[y|x] and .[explore] are no markup, which would be taken out."""
-    for name, command in get_command(app).commands.items():
-        about = getdoc(command.callback).partition("\n\nExamples\n--------\n")[0]
-        assert Text.from_markup(command.help).plain == about, name
-        for text in filter(None, [command.epilog, *(one.help for one in command.params)]):
-            assert Text.from_markup(text).plain == text, name
 
 
 @pytest.mark.slow
@@ -128,19 +87,3 @@ def test_every_example_of_the_help_runs(name, tmp_path, monkeypatch):
     assert len(lines) == 2
     for line in lines:
         assert theory(line.strip().removeprefix("replica ")) == 0, line
-
-
-@pytest.mark.parametrize("asked", ["--samples 20,40,80", "--reach .2"])
-def test_points_of_features_move_the_bar(asked, tmp_path, monkeypatch):
-    """Of 20 000 rows a grid takes a minute: every point is told."""
-    told = []
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    monkeypatch.setattr(printing, "bar", lambda what: nullcontext(lambda *now: told.append(now)))
-    monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(0)
-    np.save("F.npy", rng.standard_normal((120, 4)) + np.arange(120)[:, None] % 2)
-    np.save("y.npy", np.arange(120) % 2)
-    assert theory(f"readout --features F.npy --labels y.npy --lam .1 {asked}") in (0, 1)
-    total = told[0][1]
-    assert told == [(done, total) for done in range(1, total + 1)]
-    assert total > 2

@@ -235,18 +235,6 @@ def test_a_band_without_an_end_is_said(capsys):
     assert "(--most)" in err
 
 
-def test_more_samples_than_rows_are_said(capsys, caplog):
-    """With what Gaussian classes change where both are known: nothing much of Gaussian classes."""
-    assert theory(f"readout {FEATURES} --samples 1000,4000 --lam 1") == 0
-    err = capsys.readouterr().err.replace("\n", " ")
-    note = re.search(r"Gaussian classes, at samples=2000, lam=1, .* by ([+-][\d.]+)%", err)
-    assert "1 of 2 points, at samples 4000, have more samples than rows" in caplog.text
-    caplog.clear()
-    assert abs(float(note[1])) < 3
-    assert theory(f"readout {FEATURES} --samples 1000 --lam 1") == 0
-    assert "more samples" not in caplog.text
-
-
 def test_several_classes(capsys):
     """Their confusion as text, data and a picture, and a note on more samples than rows."""
     of = np.arange(600) % 3
@@ -350,16 +338,6 @@ def test_a_score_over_a_standard_error_of_zero_is_shown(capsys):
     """Both draws of the one row that is left are right."""
     assert validate(f"compare {FEATURES} --samples 1999 --lam 1 --seeds 2 --rng 0") == 0
     assert "-inf" in capsys.readouterr().out
-
-
-def test_a_limit_of_time_has_the_name_of_its_option(capsys):
-    np.save("many.npy", np.random.default_rng(0).standard_normal((2000, 200)))
-    np.save("of.npy", np.arange(2000) % 5)
-    line = "readout --features many.npy --labels of.npy --samples 500 --lam best"
-    assert theory(f"{line} --time-limit 0.1") == 1
-    err = capsys.readouterr().err
-    assert "(--time-limit)" in err
-    assert "give each point more seconds, the default being 20" in err
 
 
 @pytest.mark.parametrize("lam", ["1", "0.123456789", "1,1.23456789e-5"])

@@ -1,19 +1,15 @@
 """What a command shows: tables that fit a page, and figures of what matters."""
 
 import json
-import shutil
 
-import matplotlib
 import numpy as np
 import pytest
 import xarray
 
 import replica
-from replica.cli.printing import note_farthest
 from replica.documents import to_tex
 from tests.cli.commands import document, refusal, theory, validate
 from tests.problems import PUBLISHED
-from tests.processes import python
 
 SIGNS = "--student tanh --target sign --r 1.5 --c 1.3 --gamma .8 --loss logistic"
 STEP = "--student tanh --target sin --alpha0 20"
@@ -150,27 +146,6 @@ def test_a_table_has_the_theory_of_a_step_beside_it(given, which, capsys):
             assert notes[-1].startswith(which) if which else notes == []
 
 
-def test_a_ratio_that_may_be_a_number_of_samples_is_questioned(capsys):
-    for command in (f"curve {STEP} --eta 3 --lam 1", f"spectrum {STEP} --eta 3"):
-        for alpha in (100, 300):
-            theory(f"{command} --alpha {alpha}")
-            said = "note: alpha = 300 is n/d, samples over input dimension: for n = 300 samples"
-            assert (said in capsys.readouterr().err) == (alpha == 300)
-
-
-def test_a_shift_is_unknown_only_where_the_point_is_known(capsys):
-    """That others are not has a warning; of a best rate it is said that it may move."""
-    known = {"alpha": 1.0, "converged": True, "finite_size_shift": 0.07}
-    lost = {"alpha": 2.0, "converged": False, "finite_size_shift": np.nan}
-    note_farthest([known, lost], ["alpha"], "test_error", 0.02, ["eta"])
-    (said,) = capsys.readouterr().err.splitlines()
-    assert "at alpha = 1 differs by +7%" in said
-    assert said.endswith("the best eta may be another, too: --dimension 1000 searches it there")
-    note_farthest([known, lost | {"converged": True}], ["alpha"], "test_error", 0.1, [])
-    (said,) = capsys.readouterr().err.splitlines()
-    assert "not known at 1 of 2 points" in said
-
-
 def test_an_optimum_at_the_edge_is_noted(capsys):
     """Nothing is learned of an even target: the larger the penalty, the better."""
     assert theory("optimum --student tanh --target he2 --alpha0 3 --eta 1 --alpha 1") == 0
@@ -179,15 +154,6 @@ def test_an_optimum_at_the_edge_is_noted(capsys):
     assert table.splitlines()[0].split() == names.split()
     assert "at 1 of 1 points the best lam is at the edge of the range searched" in noted
     assert "as --lam with values there tells" in noted
-
-
-def test_more_lines_than_can_be_told_apart_are_refused(tmp_path, capsys):
-    """The numbers, which may have taken their time, are shown all the same."""
-    line = f"curve {STEP} --eta 1,2,3 --beta 1,2,3 --alpha 1,2,3,4 --lam .1"
-    assert theory(f"{line} --plot {tmp_path / 'a.png'}") == 2
-    table, refused = capsys.readouterr()
-    assert len(table.splitlines()) == 37
-    assert "a figure must be of at most 8 lines" in refused
 
 
 def test_a_table_for_a_paper(tmp_path, capsys):
@@ -226,26 +192,9 @@ def test_suffixes_of_files_in_any_letters(suffix, tmp_path, capsys):
             assert (b"student" in plot.read_bytes()) == titled
 
 
-def test_figures_that_cannot_be_drawn_are_refused_first(tmp_path, capsys):
-    """Among them LaTeX, where this machine has none."""
-    line = f"curve {STEP} --eta 3 --lam .1 --alpha 1"
-    assert "--style must be paper" in refusal(capsys, f"{line} --style poster")
-    with matplotlib.rc_context({"text.usetex": True}):
-        assert document(capsys, line)
-        if shutil.which("latex") is None:
-            assert "text.usetex" in refusal(capsys, f"{line} --plot {tmp_path}/a.png")
-
-
 def test_a_table_of_latex_has_no_empty_column():
     assert "edge" not in to_tex([{"alpha": 1.0, "at_edge": ""}, {"alpha": 2.0, "at_edge": ""}])
     assert "edge" in to_tex([{"alpha": 1.0, "at_edge": ""}, {"alpha": 2.0, "at_edge": "lam"}])
-
-
-def test_why_points_of_a_curve_failed_is_said(capsys):
-    line = "curve --student tanh --target sin --r 1 --c 1 --gamma .9 --alpha 1,2 --lam .1"
-    assert theory(f"{line} --loss huber:1 --time-limit 1e-9") == 1
-    said = capsys.readouterr().err
-    assert "WARNING: 2 of 2 points: not converged: it took longer than it may (--time-l" in said
 
 
 @pytest.mark.parametrize("size", ["3.4", "axb", "0x2", "3x200"])
@@ -255,18 +204,6 @@ def test_sizes_that_are_none_are_refused(size, tmp_path, capsys):
     said = f"width and height in inches, from 1 to 100, such as 6x4, got {size}\n"
     assert capsys.readouterr().err.endswith(said)
     assert not plot.exists()
-
-
-@pytest.mark.slow
-def test_a_font_that_is_missing_is_one_line(tmp_path):
-    """Every text of a figure misses it, and matplotlib says so of each: 519 lines."""
-    (tmp_path / "matplotlibrc").write_text("font.family: Nonesuch")
-    line = f"curve {STEP} --eta 3 --lam .1 --alpha 1,2 --plot a.png"
-    done = python("-m", "replica", *line.split(), cwd=tmp_path)
-    assert done.returncode == 0
-    assert (tmp_path / "a.png").exists()
-    said = [one for one in done.stderr.splitlines() if "Nonesuch" in one]
-    assert said == ["WARNING: findfont: Font family 'Nonesuch' not found."]
 
 
 def test_the_best_penalty_and_rate_on_a_grid(tmp_path, capsys):
