@@ -109,7 +109,10 @@ def test_names_and_refusals():
     assert loss("huber:0.2") == loss("huber:0.20")
     assert pickle.loads(pickle.dumps(loss("logistic"))) == loss("logistic")
     assert pickle.loads(pickle.dumps(loss("quantile:0.3"))) == loss("quantile:0.3")
-    for bad in ("huber", "huber:-1", "quantile:1", "hinge:2", "cubic", 3):
+    for bad in (
+        *("huber", "huber:-1", "huber:0", "huber:nan", "huber:1:2", "HUBER:1", "square:1"),
+        *("quantile:0", "quantile:1", "hinge:2", "cubic", "", 3),
+    ):
         with pytest.raises(InvalidArgument, match="loss must be"):
             loss(bad)
     with pytest.raises(InvalidArgument, match="the exponential loss is not offered"):

@@ -44,7 +44,8 @@ def test_expressions(text, value):
 @pytest.mark.parametrize(
     "text",
     ["z1 +", "z5 + z1", "__import__('os') + z1", "z1.real", "z1 if z1 else 0", "z1 & 2", "z1[0]",
-     "he2(z1, z1)", "nope(z1)", "z1 + y", "lambda z1: z1", "z1 + 'a'", "z1 + 1j",
+     "he2(z1, z1)", "nope(z1)", "z1 + y", "lambda z1: z1", "z1 + 'a'", "z1 + 1j", "z1; z2",
+     "z1 @ z2", "z1 // 2", "~z1", "z1 < 0", "not z1", "z1 and z2", "f'{z1}'", "tanh(x=z1)",
      "(" * 500 + "z1", "+".join(["z1"] * 20_000)],
 )  # fmt: skip
 def test_anything_else_is_refused(text):

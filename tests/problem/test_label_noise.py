@@ -9,7 +9,11 @@ from replica.problem import activation, label_noise
 from replica.problem.labels import mean_label
 
 
-@pytest.mark.parametrize("text", ["student:2", "outliers:2:1", "flip:0.6", "flip", "cauchy", 3])
+@pytest.mark.parametrize(
+    "text",
+    ["student:2", "student:x", "student", "outliers:2:1", "outliers:.1:-1", "outliers:.1", "flip",
+     "flip:0.6", "flip:nan", "logistic:1", "cauchy", "", 3],
+)  # fmt: skip
 def test_laws_of_labels_are_checked(text):
     with pytest.raises(InvalidArgument, match="label_noise must be"):
         label_noise(text)

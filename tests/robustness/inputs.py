@@ -70,7 +70,7 @@ def integers():
 
 
 def names():
-    """Functions, losses, laws and models that there are not, or that do something else."""
+    """Functions and models that there are not, or that do something else."""
     code = ["builtins:exit", "builtins:print", "builtins:input", "builtins:eval", "sys:exit"]
     code += ["os:abort", "os:system", "os:_exit", "builtins:breakpoint", "sys:path"]
     code += ["numpy:sum", "numpy:nothing", "nowhere:f", ":f", "f:", "a:b:c", "..x:y", "a b:c"]
@@ -80,32 +80,15 @@ def names():
     for name in ("student", "target"):
         for given in (*code, *text):
             yield ["replica", "curve", *POINT, f"--{name}={given}"]
-    laws = ["", "cauchy", "1,x", "nan", "1e308", "inf", "normal", "[1,2]", "x" * 10**5]
-    for given in laws:
-        yield ["replica", "curve", *POINT, f"--readout={given}"]
-        yield ["replica", "curve", *POINT, f"--bias={given}"]
-    losses = ["", "huber", "huber:", "huber:0", "huber:-1", "huber:1e300", "huber:nan", "huber:x"]
-    losses += ["quantile:0", "quantile:1", "quantile:2", "exponential", "hinge", "logistic", "l1"]
-    losses += ["numpy:sin", "nowhere:f", "x" * 10**5, "square:1", "huber:1:2", "HUBER:1"]
-    for given in losses:
-        yield ["replica", "curve", *POINT, f"--loss={given}"]
-        yield [*SIMULATE, f"--loss={given}"]
-    noises = ["", "student:1", "student:x", "student", "outliers:2:1", "outliers:.1:-1", "flip:2"]
-    noises += ["outliers:.1", "flip", "flip:nan", "logistic:1", "nowhere:f", "outliers:.1:1e300"]
-    for given in noises:
-        yield ["replica", "curve", *POINT, f"--label-noise={given}"]
     for given in ("", "SRF", "x", "gaussian"):
         yield ["replica", "curve", *POINT, f"--theory={given}"]
         yield [*SIMULATE, f"--simulated={given}x"]
 
 
 def expressions():
-    """Targets written as text that is not arithmetic, or far too much of it."""
-    bad = ["z9", "z1 +", "z1 z2", "(z1", "z1)", "z1; z2", "z1 = 2", "lambda z1: z1"]
-    bad += ["z1 if z1 else 0", "__import__('os')+z1", "z1.real", "z1[0]", "exit(z1)", "print(z1)"]
-    bad += ["eval('z1')", "z1 @ z2", "z1 // 2", "z1 % 2", "z1 & 1", "~z1", "z1 < 0", "not z1"]
-    bad += ["z1 and z2", "f'{z1}'", "'z1'", "z1**1j", "1j*z1", "he100(z1)", "he(z1)", "he1(z1, z2)"]
-    bad += ["tanh()*z1", "tanh(x=z1)", "z1 + (-8)**(1/3)*z2", "z1/0", "log(z1)", "1/(z1-z1)"]
+    """Targets written as text that runs code, has no value, or is far too much."""
+    bad = ["__import__('os')+z1", "z1.real", "exit(z1)", "print(z1)", "eval('z1')", "1j*z1"]
+    bad += ["z1 + (-8)**(1/3)*z2", "z1/0", "log(z1)", "1/(z1-z1)"]
     bad += ["exp(exp(exp(z1*z1)))", "z1*1e400", "z1**.5", "+".join(["z1"] * 5000)]
     bad += ["*".join(["z1"] * 2000), "-" * 5000 + "z1", "(" * 5000 + "z1" + ")" * 5000]
     bad += ["tanh(" * 2000 + "z1" + ")" * 2000, "z1" + "**z1" * 3000]
@@ -215,17 +198,9 @@ def data():
                 yield ["replica", command, *STEP, *at, f"--time-limit={text}"]
     for text in ("", "z9", "sys:exit", "nowhere:f", "classes:1,-1", "he1+x"):
         yield ["replica", "curve", *POINT, f"--step-target={text}"]
-    good = "means = [[1.0], [-1.0]]\n"
-    laws = ["", "means", "means = 3", "means = []", "means = [[]]", "means = [[1.0], [1.0, 2.0]]"]
-    laws += ['means = [["x"]]', "means = [[nan]]", "means = [[inf]]", "means = [[1e308]]"]
-    laws += [f"{good}fractions = [0, 0]", f"{good}fractions = [1.0]", f"{good}fractions = [2, -1]"]
-    laws += [f"{good}covariances = [[[1.0]]]", f"{good}covariances = [[[-1.0]], [[1.0]]]"]
-    laws += [f"{good}covariances = [[[1.0, 2.0]], [[1.0]]]", f"{good}covariances = 'x'"]
-    laws += [f"{good}other = 1", "[inputs]\nmeans = 1", "means = [" + "[1.0]," * 3000 + "]"]
-    laws += ["\x00", "means = [[1979-05-27]]"]
-    for content in laws:
+    for content in ("", "means", "[inputs]\nmeans = 1", "\x00", "means = [[1979-05-27]]"):
         at = ["replica", "curve", *POINT, "--inputs", "law.toml"]
-        yield at, {"law.toml": content.encode()}, "3000" not in content and len(content) < 10_000
+        yield at, {"law.toml": content.encode()}
     for text in ("", "nothing.toml", "/dev/null", "."):
         yield ["replica", "curve", *POINT, f"--inputs={text}"]
     header = b"\x93NUMPY\x01\x00"

@@ -1,15 +1,11 @@
 """Executors and clusters that fail: the library's own error, and a store that goes on exactly."""
 
-import json
 from concurrent.futures import CancelledError, Executor, Future
 
 import numpy as np
 import pytest
 
 from solvers import executors
-from tests.places import ROOT
-from tests.processes import python
-from tests.robustness.cluster_fault import FAULTS
 from tests.validation.test_engine import MODEL, OPTIONS
 from validation import simulate
 from validation.run import WorkerDied
@@ -50,26 +46,3 @@ def test_an_error_of_a_cell_is_its_own():
     """In an executor as in this process: it is not the executor that failed."""
     with pytest.raises(ZeroDivisionError):
         list(executors.run_all((0).__rfloordiv__, [1, 2], Failing(2, None), 1))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fault", [*FAULTS, "kill"])
-def test_faults_of_a_dask_cluster(tmp_path, fault):
-    """Cells of one worker that is killed are run by another, and nothing fails."""
-    pytest.importorskip("distributed")
-    module = ("-W", "ignore", "-m", "tests.robustness.cluster_fault")
-    done = python(*module, fault, tmp_path, cwd=ROOT, timeout=120)
-    assert done.returncode == 0, done.stderr[-3000:]
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert found["seconds"] < 60
-    kept = {"worker": 0, "kill": OPTIONS["seeds"]}.get(fault, pytest.approx(2, abs=1))
-    assert len(list(tmp_path.glob("*.json"))) == kept
-    if fault == "kill":
-        assert found["error"] is None
-    else:
-        assert "the executor failed" in found["error"]
-        assert "the same call with a new executor continues from there exactly" in found["error"]
-    resumed = simulate(MODEL, store=tmp_path, **OPTIONS)
-    np.testing.assert_array_equal(
-        resumed.errors["test_error"], simulate(MODEL, **OPTIONS).errors["test_error"]
-    )

@@ -92,12 +92,6 @@ def test_a_function_that_is_never_the_same_asks_for_a_key(tmp_path):
     assert names == [2, 2, 4]
 
 
-LINE = (
-    "simulate --student user:student --target sin --alpha0 20 --eta 20 --alpha 1 --lam .1 "
-    "--dimension 40 --seeds 2 --rng 0 --store cells --json"
-)
-
-
 def test_the_method_has_the_numbers_of_its_version():
     """Cells of some problems to 9 digits.  Where these move, raise CELL_METHOD, and freeze them
     again: stores of users have numbers of the old one under its number."""

@@ -116,19 +116,6 @@ def test_a_terminated_command_sweeps_its_files(tmp_path):
     assert not names(tmp_path)
 
 
-@pytest.mark.slow
-def test_a_full_disk_does_not_keep_numba_from_its_work(tmp_path):
-    """It keeps what it has compiled on the disk, the first time that it has."""
-    many = POINT.replace("alpha 1", "alpha 1:2:60000").split()
-    done = python(
-        *("-m", "replica", *many, "--json"),
-        variables={"NUMBA_CACHE_DIR": str(tmp_path)},
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000)),
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert names(tmp_path)
-
-
 @pytest.mark.slow  # compiles twice
 def test_what_numba_kept_of_another_version_is_compiled_anew(tmp_path):
     """Where a function has changed that the kept one calls, in another file: numba alone would go

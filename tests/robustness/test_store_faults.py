@@ -4,18 +4,12 @@ import json
 import multiprocessing
 import os
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from replica import InvalidArgument, SpikedRandomFeatures
 from validation import simulate
@@ -154,29 +148,6 @@ def test_many_faults_are_one_line(tmp_path, caplog):
     assert (tmp_path / "notes").exists()
 
 
-@pytest.mark.slow
-@settings(deadline=None, max_examples=300)
-@given(data=st.data())
-def test_a_damaged_cell_is_never_believed(data):
-    """Bytes changed, cut, moved or put in: the numbers are those that were written, or none."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        store.write(folder, CELL, ERRORS)
-        file = store.file_of(folder, CELL)
-        content = file.read_bytes()
-        start = data.draw(st.integers(0, len(content)))
-        stop = data.draw(st.integers(start, min(len(content), start + 40)))
-        put_in = data.draw(
-            st.binary(max_size=40) | st.text("0123456789.e-[],", max_size=9).map(str.encode)
-        )
-        file.write_bytes(content[:start] + put_in + content[stop:])
-        found = read(folder)
-        if found is not None:
-            np.testing.assert_array_equal(found, ERRORS)
-        store.write(folder, CELL, ERRORS)
-        np.testing.assert_array_equal(read(folder), ERRORS)
-
-
 # Many writers, strangers, kills
 
 
@@ -237,15 +208,6 @@ def test_a_read_only_store_is_read(open_path):
             simulate(MODEL, store=open_path, **(OPTIONS | {"seeds": 4}))
 
 
-def test_a_store_of_another_user_can_be_added_to(open_path):
-    """In a folder that both may write to."""
-    simulate(MODEL, store=open_path, **(OPTIONS | {"seeds": 2}))
-    open_path.chmod(0o777)
-    with as_a_stranger():
-        simulate(MODEL, store=open_path, **OPTIONS)
-    assert len(files(open_path)) == 3
-
-
 def test_a_cell_that_another_user_hides_is_written_anew(open_path, caplog):
     """It cannot be read, which is said, and takes the mode of its writer, not the old one."""
     folder = store.open_folder(open_path)
@@ -261,31 +223,3 @@ def test_a_cell_that_another_user_hides_is_written_anew(open_path, caplog):
     umask = os.umask(0o022)
     os.umask(umask)
     assert file.stat().st_mode & 0o777 == 0o666 & ~umask
-
-
-RUN = (
-    "simulate --student tanh --target sin --r 1 --c 1.2 --gamma .8 --alpha .5,1.5 --lam .01,1 "
-    "--dimension 30 --seeds 40 --rng 3 --json"
-)
-
-
-@pytest.mark.slow
-def test_a_run_killed_again_and_again_comes_to_the_same_end(tmp_path):
-    command = [sys.executable, "-m", "validation", *RUN.split()]
-    expected = subprocess.run(command, capture_output=True, check=True).stdout
-    rng, deaths = np.random.default_rng(0), 0
-    command += ["--store", str(tmp_path)]
-    for _ in range(6):
-        before = {path: path.read_bytes() for path in tmp_path.glob("*.json")}
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-            while len(list(tmp_path.glob("*.json"))) == len(before) and process.poll() is None:
-                time.sleep(0.005)
-            time.sleep(rng.uniform(0, 0.05))
-            process.send_signal(signal.SIGKILL)
-        deaths += process.returncode == -signal.SIGKILL
-        assert all(path.read_bytes() == content for path, content in before.items())
-    done = subprocess.run([*command], capture_output=True)
-    assert (done.stdout, done.returncode) == (expected, 0)
-    assert b"of 40 draws found" in done.stderr
-    assert deaths >= 3
-    assert len(list(tmp_path.glob("*.json"))) == 40
