@@ -47,15 +47,6 @@ def control(kind, label):
     )
 
 
-def choose(page, label, text):
-    """Take an entry of the menu with that label."""
-    page.run(
-        f"(e => {{ e.value = [...e.options].find(o => o.text == {json.dumps(text)}).value; "
-        f"e.dispatchEvent(new Event('change', {{bubbles: true}})) }})"
-        f"({control('DROPDOWN', label)}.querySelector('select'))"
-    )
-
-
 def load(page):
     """Wait until there is a number."""
     page.wait(shows("test error at"))

@@ -10,10 +10,10 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from replica.explore import DEFAULTS, VIEWS, point
+from replica.explore import DEFAULTS, point
 from tests import chromium
 from tests.explore.browser import ALL, open_page
-from tests.explore.explorer import button, choose, control, explorer, load, one, press, shows
+from tests.explore.explorer import control, explorer, load, one, shows
 
 pytestmark = [
     pytest.mark.slow,  # a browser, and a server that imports everything: ten seconds and more
@@ -75,14 +75,6 @@ def test_the_copied_code_gives_the_number(opened, tmp_path):
     assert f"{float(done.stdout.splitlines()[0]):.7f}" == number(**state)
 
 
-def test_every_tab_has_its_figure(opened):
-    page = opened()
-    load(page)
-    for name in reversed(VIEWS):
-        press(page, button(name, role="tab"))
-        page.wait(f"{ALL}.some(e => e.tagName == 'IMG' && e.alt == 'the {name}' && e.naturalWidth)")
-
-
 def test_the_address_holds_the_state(opened):
     state = {"alpha0": "inf", "eta": "12", "target": "he1+he3/6", "at": "2"}
     page = opened(**state, view="spectrum")
@@ -98,31 +90,6 @@ def test_a_bad_value_is_a_sentence(opened):
     assert page.run("document.title") != "caught"
     assert page.run(f"{ALL}.every(e => e.getAttribute('src') != 'x')")
     assert "Traceback" not in page.text()
-
-
-def test_the_last_picture_stays_beside_the_message(opened):
-    """Of a pair that cannot be: a loss of the margin on a sine."""
-    page = opened()
-    page.wait(shows(number()))
-    choose(page, "loss", "logistic")
-    page.wait(shows("losses of the margin need labels"))
-    assert page.run(f"{ALL}.some(e => e.alt == 'the learning curve' && e.naturalWidth > 0)")
-    assert page.run(shows(number()))
-    assert page.run(shows("the last setting that has an answer"))
-
-
-def test_dots_on_request(opened):
-    """They stay, and the command line that was open does, until what they are of changes."""
-    page = opened(alpha="1,2")
-    load(page)
-    press(page, button("command line", role="tab"))
-    page.wait(shows("replica curve"))
-    press(page, button("simulate networks"))
-    page.wait(shows("replica-validate simulate"))
-    press(page, button("bounds", role="tab"))
-    page.wait(shows("replica bounds"))
-    press(page, button("learning curve", role="tab"))
-    page.wait(shows("replica-validate simulate"))
 
 
 def test_an_interrupt_ends_it_quietly():

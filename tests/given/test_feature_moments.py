@@ -16,9 +16,7 @@ from replica import (
     samples_needed,
     solve,
 )
-from tests.given.modes import EXACT, LAM, LEARNED, MODES, NOISE, SAMPLES, of_modes
-from tests.given.simulated import mean_errors, ridge, square_errors
-from tests.marks import slow
+from tests.given.modes import EXACT, LAM, SAMPLES, of_modes
 
 HALVES = np.repeat([0.1, 0.5], 20)
 
@@ -86,26 +84,6 @@ def test_moments_are_those_of_a_sample_of_many_rows(intercept):
         for name in ("test_error", "train_error", "readout_variance", "kappa"):
             # three standard errors of a mean of squares of these rows: 3 sqrt(2 / 4e5)
             assert getattr(rows, name) == pytest.approx(getattr(exact, name), rel=7e-3), name
-
-
-@pytest.mark.parametrize("samples", [60, *slow(30, 150)])
-def test_fits_by_numpy(samples):
-    moments = of_modes()
-    rng = np.random.default_rng(samples)
-    along = np.eye(60)[LEARNED] / MODES[LEARNED] ** 0.5
-
-    def sample(count=samples):
-        Phi = rng.standard_normal((count, 60)) * MODES**0.5
-        return Phi, Phi @ along + np.sqrt(NOISE) * rng.standard_normal(count)
-
-    def errors(a, train, test):
-        return square_errors(a, train, sample(2000))
-
-    mean, stderr = mean_errors(range(300), sample, lambda Phi, y: ridge(Phi, y, 0.1), errors)
-    point = solve(moments, samples=samples, lam=0.1)
-    # chance passes 3.5 standard errors once in 2000; and terms of order 1/n are left out
-    away = np.abs(mean - [point.test_error, point.train_error])
-    assert (away < 3.5 * stderr + 0.3 / samples * mean).all()
 
 
 def test_whatever_takes_features_takes_moments():

@@ -1,7 +1,5 @@
 """Given layers and features against simulation, the theory of drawn ones, and mistakes."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 
@@ -9,18 +7,11 @@ import replica
 from replica.convex import loss
 from replica.given import FeatureSample, FirstLayer
 from replica.given.evaluate_readout import evaluate
-from replica.problem import GaussianMixture
 from solvers.results import Status
 from solvers.rules import gauss_hermite, tensor_rule
 from tests.given.simulated import (
-    class_errors,
     giant_step,
-    logistic,
-    mean_errors,
-    ridge,
-    square_errors,
 )
-from tests.marks import slow
 
 
 def errors(model, samples, lam, of="square", **options):
@@ -43,68 +34,6 @@ def after_step():
     return giant_step(rng, p, d, np.tanh, sech2, np.sin, direction[:, None], 4, 2.0), direction
 
 
-SQUARE = "square", "sin", 0.05, ridge, square_errors, ["test_error", "train_error"]
-LOGISTIC = (
-    *("logistic", "sign", 0.1, logistic, class_errors),
-    ["classification_error", "train_loss"],
-)
-
-
-@pytest.mark.parametrize(
-    ("samples", "draws", "of"),
-    [
-        (300, 60, SQUARE),
-        *slow((80, 120, SQUARE), (1500, 12, SQUARE), (400, 25, LOGISTIC)),
-    ],
-)
-def test_readouts_of_a_layer_have_these_errors(after_step, samples, draws, of):
-    weights, direction = after_step
-    rng, (loss, target, lam, fit, measure, names) = np.random.default_rng(samples), of
-
-    def sample():
-        X = rng.standard_normal((samples, 200))
-        return np.tanh(X @ weights.T), getattr(np, target)(X @ direction)
-
-    layer = FirstLayer(weights=weights, student="tanh", target=target, directions=direction)
-    found = errors(layer, samples, lam, loss)
-    mean, stderr = mean_errors(range(draws), sample, partial(fit, lam=lam), measure)
-    assert (mean - [found[name] for name in names]) / stderr == pytest.approx(0, abs=3.5)
-
-
-def test_a_layer_with_biases_and_inputs_of_two_components():
-    """ConditionalLabels, means and covariances that differ between the components, p above d."""
-    d, p, samples = 60, 90, 150
-    rng = np.random.default_rng(7)
-    W = rng.standard_normal((p, d)) / np.sqrt(d)
-    bias, direction = 0.5 * rng.standard_normal(p), np.eye(d)[:, 0]
-    W += np.outer(1 + 0.3 * rng.standard_normal(p), direction)
-    roots = [np.eye(d), np.diag(np.linspace(0.5, 1.5, d))]
-    means = np.zeros((2, d))
-    means[:, 1] = 1.0, -0.5
-
-    inputs = GaussianMixture(
-        means=means, covariances=[root @ root for root in roots], fractions=[0.3, 0.7]
-    )
-    layer = FirstLayer(
-        weights=W, bias=bias, student="relu", target="z1*abs(z1)", directions=direction,
-        noise=0.1, inputs=inputs,
-    )  # fmt: skip
-
-    def sample():
-        which = rng.random(samples) < 0.7
-        Z = rng.standard_normal((samples, d))
-        X = np.where(which[:, None], Z @ roots[1] + means[1], Z @ roots[0] + means[0])
-        z = X @ direction
-        y = z * np.abs(z) + np.sqrt(0.1) * rng.standard_normal(samples)
-        return np.maximum(X @ W.T + bias, 0), y
-
-    found = errors(layer, samples, 0.05)
-    mean, stderr = mean_errors(range(150), sample, partial(ridge, lam=0.05), square_errors)
-    expected = [found["test_error"] + 0.1, found["train_error"]]
-    # at d = 60 the theory is off by some 1 / d
-    assert (np.abs(mean - expected) <= 3.5 * stderr + 0.02 * mean).all()
-
-
 def test_drawn_random_features_have_the_errors_of_their_theory():
     d, r, c = 400, 1.2, 1.3
     model = replica.SpikedRandomFeatures(
@@ -121,29 +50,6 @@ def test_drawn_random_features_have_the_errors_of_their_theory():
     theory = replica.solve(model, alpha=2.0, lam=0.1)
     assert found["test_error"] == pytest.approx(theory.test_error, rel=0.03)
     assert found["train_error"] == pytest.approx(theory.train_error, rel=0.03)
-
-
-def test_features_in_classes_have_these_errors():
-    """Two strata of one class, and one of another."""
-    p, size, samples, lam = 40, 4000, 100, 0.05
-    rng = np.random.default_rng(1)
-    centres = rng.standard_normal((3, p))
-    strata = np.repeat(np.arange(3), size)
-    Phi = centres[strata] + rng.standard_normal((3 * size, p)) * np.linspace(0.5, 2, p)
-    y = np.where(strata == 2, 1.0, -1.0)
-    found = errors(FeatureSample(features=Phi, labels=y, strata=strata), samples, lam)
-    binary = errors(FeatureSample(features=Phi, labels=y, strata=strata), samples, lam, "logistic")
-
-    def sample():
-        drawn = rng.integers(0, len(y), samples)
-        return Phi[drawn], y[drawn]
-
-    mean, stderr = mean_errors(range(300), sample, partial(ridge, lam=lam), square_errors)
-    expected = [found["test_error"], found["train_error"]]
-    assert (np.abs(mean - expected) <= 3.5 * stderr + 0.01 * mean).all()  # some 1 / p
-    mean, stderr = mean_errors(range(100), sample, partial(logistic, lam=lam), class_errors)
-    expected = [binary["classification_error"], binary["train_loss"]]
-    assert (np.abs(mean - expected) <= 3.5 * stderr + 0.02 * mean).all()
 
 
 LAYER = {"weights": np.eye(3), "student": "tanh", "target": "sin", "directions": np.eye(3)[0]}

@@ -268,20 +268,6 @@ def test_unsolved_points_are_told_and_leave_the_answer(
     assert "more than" not in repr(needed)
 
 
-def test_unsolved_points_where_no_error_is_small_enough(sample, monkeypatch):
-    corrupted(monkeypatch, "layer_curve", [340, 360, 380, 400])
-    needed = samples_needed(sample, lam=0.1, test_error=1e-3)
-    assert np.isnan(needed.samples)
-    assert "samples  more than 281, the largest solved (smallest test error:" in repr(needed)
-    assert "the error at 340, 360, 380, 400 samples is not known" in needed.note
-    easy = samples_needed(sample, lam=0.1, test_error=10.0)
-    assert easy.samples == 4
-    corrupted(monkeypatch, "layer_curve", [4, 6])
-    easy = samples_needed(sample, lam=0.1, test_error=10.0)
-    assert easy.samples == 8
-    assert "at most 8, the smallest solved" in repr(easy)
-
-
 def test_no_point_is_solved(sample):
     needed = samples_needed(sample, lam=0.1, loss="hinge", test_error=1, time_limit=1e-9, most=8)
     assert np.isnan([needed.samples, needed.low, needed.high, needed.lam]).all()

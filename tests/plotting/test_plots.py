@@ -13,22 +13,6 @@ from tests.problems import PUBLISHED as STEP
 MODEL = STEP.srf(beta=1.0)
 
 
-def test_few_solved_points_are_marked_and_joined_by_straight_lines():
-    """Of more than five, or beside measured ones, they would look like these; the legend has the
-    marks that are drawn."""
-    own = {"alpha": [0.2], "test_error": [0.1]}
-    for count, points, mark in ((5, None, "."), (6, None, "None"), (5, own, "None")):
-        curve = replica.learning_curve(MODEL, alpha=np.linspace(0.2, 3, count), lam=0.1)
-        ax = plotting.plot_curve(curve, points=points)
-        for line in ax.get_lines()[:2]:
-            assert line.get_marker() == mark
-            assert line.get_xdata().tolist() == curve.alpha.values.tolist()
-        if points is None:
-            assert [one.get_marker() for one in ax.get_legend_handles_labels()[0]] == [mark] * 2
-    each = replica.bounds(STEP, eta=[1.0, 2.0, 3.0])
-    assert [line.get_marker() for line in each.plot().get_lines()[:2]] == [".", "."]
-
-
 def test_label_noise_is_said_to_be_in_no_test_error():
     """Training errors, which have it, may lie above."""
     layer = dict(weights=np.eye(6), student="relu", target="z1", directions=np.eye(6)[0])

@@ -6,7 +6,6 @@ import json
 import matplotlib
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 import replica
 from replica import plotting
@@ -31,23 +30,6 @@ def covered(ax):
     drawn = [line.get_transform().transform(line.get_xydata()) for line in ax.get_lines()]
     points = np.concatenate([points for points in drawn if len(points)])
     return int(box.count_contains(points)), not inside
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [(6, 4), (3.3, 2.5)])
-@pytest.mark.parametrize("layout", ["constrained", None])
-def test_a_legend_covers_nothing_and_stays_on_the_canvas(size, layout):
-    """Where lines fill the panel, eight of them; in axes of one's own, and as small as a column's
-    half."""
-    alpha = np.linspace(0.2, 6, 60)
-    curve = replica.learning_curve(MODEL, alpha=alpha, lam=[1e-4, 1e-3, 0.01, 0.1, 1, 10, 100, 1e3])
-    ax = Figure(figsize=size, layout=layout).subplots()
-    assert covered(plotting.plot_curve(curve, ax)) == (0, False)
-    wave = Figure(figsize=size, layout=layout).subplots()
-    for phase in range(5):
-        wave.plot(alpha, np.sin(9 * alpha + phase), label=f"a line of phase {phase}")
-    plotting.finish(wave, "x", "y")
-    assert covered(wave) == (0, False)
 
 
 @pytest.mark.parametrize(

@@ -148,14 +148,6 @@ def test_import_is_light(packages, left_out):
     assert not left_out & imported_by(f"import {packages}")
 
 
-def test_the_first_point_of_ten_classes_imports_no_more():
-    """Half a second of a point that takes as much."""
-    data = "features = np.random.default_rng(0).random((100, 5))"
-    sample = "replica.FeatureSample(features=features, labels=np.arange(100) % 10)"
-    code = f"import replica, numpy as np; {data}; replica.solve({sample}, samples=50, lam=1)"
-    assert not (HEAVY | LATER) & imported_by(code)
-
-
 def imported_by(code):
     """The modules that a process has after the ``code``."""
     return set(python("-c", f"{code}; import sys; print(*sys.modules)", check=True).stdout.split())

@@ -164,14 +164,6 @@ def test_kinks_of_two_directions_after_a_small_batch():
     np.testing.assert_allclose(*found, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.slow
-def test_large_noisy_steps_are_solved_or_flagged():
-    """Rows of c = 1e6 of their length."""
-    step = GradientStep(student="gelu", target="relu", steps=[(0.04, 34.0)] * 2, noise=0.1)
-    point = replica.solve(step.network(beta=1.0), **AT)
-    assert point.converged == np.isfinite(point.test_error)
-
-
 def test_bulk_that_falls_steeply():
     """Of a target of two directions and a large step c_e falls by a factor 5 where q has hardly
     grown: Newton's method for it must not leave q >= 0."""

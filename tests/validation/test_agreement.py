@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from replica import GradientStep, MultiIndex, SpikedRandomFeatures
-from replica.observables import solve_grid
 from tests.problems import FLIPPED, OUTLIERS, PUBLISHED
 from tests.validation.test_conditional_gaussian import MODEL as TWO_GROUPS
 from validation import compare
@@ -139,32 +138,6 @@ def test_theory_and_simulation_agree(problem, options):
 def test_theory_and_simulation_agree_at_size(problem, options):
     found = compare(problem, **options)
     assert not found.disagrees, found.document()  # training errors that all but vanish are apart
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("step", "points"),
-    [
-        (  # nearly dependent biases
-            GradientStep(student="relu", target="tanh", alpha0=3, eta=1, bias=[-1, 1]),
-            {"alpha": 2.0, "lam": [0.02, 0.2]},
-        ),
-        (
-            GradientStep(student="tanh", target="he1+he3/2", alpha0=10, eta=3, readout="gaussian"),
-            {"alpha": [0.5, 2.0], "lam": 0.1},
-        ),
-    ],
-)
-def test_large_overlaps_cost_at_finite_size(step, points):
-    """Where m is large, the theory at the simulated dimension agrees and its limit does not."""
-    size = dict(dimension=300, seeds=8, rng=7)
-    model = step.srf(beta=1.0)
-    found = compare(model, **points, **size)
-    assert found.agrees
-    limit = solve_grid(model, **points, grids={}).columns["test_error"]
-    check = found.checks["test_error"]
-    wrong = check._replace(theory=limit.reshape(check.theory.shape))
-    assert not wrong.agrees(found.allowance, size["seeds"]).all()
 
 
 # The network itself

@@ -58,26 +58,6 @@ def test_panels_are_drawn(panel, tiny, digits, tmp_path, capsys):
         assert (np.abs(np.log(theory / simulated)) < np.log(4)).all()
 
 
-@pytest.mark.slow  # what is tabulated along three directions takes seconds a point
-@pytest.mark.parametrize("panel", ["1a", "5", "4"])
-def test_closed_form_in_panels(panel, monkeypatch):
-    """Beside the theory of two drawn layers of 60 neurons, and simulations: within a fifth."""
-    plan = mixtures.SWEEP_PANELS[panel]
-    setting = mixtures.replace(plan.setting, dimension=60, samples=60, students=("tanh",))
-    few = mixtures.replace(
-        plan, values=plan.few[1:3], setting=setting, others=plan.others[::20], tasks=1
-    )
-    monkeypatch.setattr(mixtures, "SWEEP_PANELS", {panel: few})
-    found = mixtures.data(panel, Run(False), draws=2 if panel != "4" else 12)
-    mean, given, closed = (
-        np.array([point[name]["generalisation"] for point in found["points"]])
-        for name in ("mean", "theory", "closed")
-    )
-    expected = mean if panel == "4" else given
-    assert (np.abs(closed / expected - 1) < 0.2).all()
-    assert mixtures.draw(found).axes
-
-
 def test_spikes_help():
     """The error falls along beta_s where all of it is in the data."""
     points = mixtures.data("4", Run(True))["points"]

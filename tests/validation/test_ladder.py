@@ -73,16 +73,6 @@ def test_the_limit_is_the_theory():
     )
 
 
-def test_progress_counts_the_draws_of_all_sizes():
-    calls = []
-    ladder(
-        MODEL, alpha=1, lam=0.1, dimensions=[30, 60], seeds=2, rng=0,
-        progress=lambda done, total: calls.append((done, total)),
-    )  # fmt: skip
-    # four at d = 30, two at d = 60, each from none on
-    assert calls == [(done, 6) for done in (0, 1, 2, 3, 4, 4, 5, 6)]
-
-
 LINE = (
     "compare --student tanh --target sin --r 1 --c 1.2 --gamma .8 --alpha .5,2 --lam .1 --rng 0 "
     "--ladder 40,80,160 --seeds 4"
