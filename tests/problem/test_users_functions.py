@@ -151,13 +151,6 @@ def test_the_callers_array_is_left_alone():
     np.testing.assert_array_equal(x, np.linspace(-2, 2, 9))
 
 
-def test_a_memory_is_left_alone():
-    """The same moments again, from remembered values: they were those of the remainders before."""
-    own = Activation(memoising(np.tanh))
-    first, again = own.moments(0.3, 1.0), own.moments(0.3, 1.0)
-    assert again == first == Activation(np.tanh).moments(0.3, 1.0)
-
-
 class LeakyReLU:
     """As torch has it, which takes tensors alone."""
 

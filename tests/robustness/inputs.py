@@ -24,7 +24,7 @@ class Input(NamedTuple):
 
 def all_inputs() -> Iterator[Input]:
     """Every bad input."""
-    for theme in (numbers, integers, names, expressions, files, outputs, combinations, sizes, data):
+    for theme in (numbers, integers, names, expressions, files, combinations, sizes, data):
         for made in theme():
             arguments, *more = made if isinstance(made, tuple) else (made,)
             content = next((x for x in more if isinstance(x, dict)), {})
@@ -99,41 +99,8 @@ def expressions():
         yield ["replica", "curve", "--config", "p.toml"], {"p.toml": problem(target=text)}
 
 
-def outputs():
-    """Files that cannot be written, refused before anything is computed."""
-    bad = ["", ".", "..", "/", "x", "x.txt", "x.csv/", "no/x.csv", "/proc/x.csv", "/dev/null"]
-    for path in (*bad, ".csv", "x" * 300 + ".csv", "a\nb"):
-        yield ["replica", "curve", *POINT, f"--out={path}"], path != ".csv"
-        yield ["replica", "curve", *POINT, f"--plot={path}"]
-        yield [*SIMULATE, f"--out={path}"], path != ".csv"
-    yield ["replica", "staircase", "--target", "z1", "--out=x.nc"]
-    yield ["replica-validate", "figure", "nothing", "--plot=x.png"]
-    yield ["replica-validate", "figure", "cui/8"]
-    yield ["replica-validate", "figure", "cui/8", "--plot=x.txt"]
-    yield ["replica-validate", "figure", "cui/8", "--plot=x.png", "--images=x"]
-
-
 def combinations():
     """Options that are missing, unknown, or do not go together."""
-    for line in (
-        "replica curve",
-        "replica nothing",
-        "replica curve --student tanh",
-        "replica curve --student tanh --target sin --alpha 1 --lam 1",
-        "replica curve --student tanh --target sin --alpha0 1 --alpha 1 --lam 1",
-        "replica curve --student tanh --target sin --alpha 1 --lam 1 --r 1",
-        "replica curve --bogus 1",
-        "replica curve --alpha",
-        "replica curve 1 2 3",
-        "replica --bogus",
-        "replica-validate",
-        "replica-validate compare",
-        "replica-validate simulate --student",
-        "replica-validate alignment --student tanh --target sin",
-        "replica optimum --student tanh --target sin --alpha0 1",
-        "replica bounds --student tanh --target sin",
-    ):
-        yield line.split(), line != "replica-validate"
     point, srf = ["replica", "curve", *POINT], ["replica", "curve", *SRF]
     yield [*point, "--r", "1"]
     yield [*point, "--steps", "1:1,1:1"]

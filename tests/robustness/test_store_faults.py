@@ -116,16 +116,6 @@ def test_what_is_no_cell_is_not_read(tmp_path, caplog, make):
     np.testing.assert_array_equal(read(tmp_path), ERRORS)
 
 
-def test_what_a_link_leads_to_is_left_alone(tmp_path):
-    (tmp_path / "notes").write_text("mine")
-    file = store.file_of(tmp_path, CELL)
-    file.symlink_to(tmp_path / "notes")
-    store.write(tmp_path, CELL, ERRORS)
-    np.testing.assert_array_equal(read(tmp_path), ERRORS)
-    assert (tmp_path / "notes").read_text() == "mine"
-    assert not file.is_symlink()
-
-
 def test_a_folder_in_the_place_of_a_cell_is_named(tmp_path):
     file = store.file_of(tmp_path, CELL)
     file.mkdir()

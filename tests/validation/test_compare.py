@@ -265,19 +265,6 @@ def test_noise_of_the_step_alone():
         assert not found.checks["test_error"]._replace(theory=errors).agrees(0.0, 8).any()
 
 
-def test_results_show_themselves():
-    """A data frame with a row for each point, a data set, axes given."""
-    found = compare(MODEL, alpha=[0.5, 1], lam=[0.1, 1], dimension=60, seeds=3, rng=0)
-    for result in (found, found.simulation):
-        rows = result.to_dataframe()
-        assert list(rows.lam[:: len(rows) // 4]) == [0.1, 1, 0.1, 1]
-        ax = Figure().subplots()
-        assert result.plot(ax) is ax
-    assert found.verdict.split(":")[0] in " ".join(repr(found).split())
-    rows = found.to_dataframe().set_index("source").loc["simulation"]
-    np.testing.assert_array_equal(rows.test_error_z, found.checks["test_error"].z.ravel())
-
-
 def test_what_its_theory_refuses_is_compared_with_another(monkeypatch):
     """The sRF where a batch's averages take too long, also over a grid and in a figure."""
     monkeypatch.setattr("replica.steps.row_steps.BATCH_TIME", 0.00005)
