@@ -11,7 +11,6 @@ from replica import FirstLayer, GaussianMixture, solve
 from replica.given.layer_strata import layer_strata
 from replica.given.nodes import condition
 from replica.problem import activation
-from solvers.resources import GivenUp
 from solvers.results import Status
 from solvers.rules import gauss_hermite, tensor_rule
 from tests.given.literal import layer_moments
@@ -165,17 +164,6 @@ def test_second_moments_are_those_of_every_stratum():
         assert np.linalg.norm(found - exact) < 6 * 1.3 * tol
         each = [np.diagonal(strata.mix(unit)) for unit in np.eye(80)[::9]]
         np.testing.assert_allclose(each, strata.second[::9], rtol=1e-12)
-
-
-def test_strata_without_their_diagonal_are_given_up(monkeypatch):
-    """As an array library would leave them that copies where a view is written to."""
-    monkeypatch.setattr("replica.given.layer_strata.diagonal_view", lambda x: np.diagonal(x).copy())
-    point = solve(anisotropic(HALVES, 0), samples=100, lam=0.1)
-    assert not point.converged
-    assert np.isnan(point.test_error)
-    given = condition(np.eye(3), np.zeros(3), np.eye(3)[:, :1], 1.0, np.zeros(3), None)
-    with pytest.raises(GivenUp):
-        layer_strata(given, activation("tanh"), tensor_rule(gauss_hermite(8)), 4, 1e-3)
 
 
 def test_more_strata_than_memory_holds_are_refused():

@@ -196,20 +196,3 @@ def test_a_read_only_store_is_read(open_path):
         np.testing.assert_array_equal(found.errors["test_error"], expected.errors["test_error"])
         with pytest.raises(InvalidArgument, match="written to, as 1 cells are not in it"):
             simulate(MODEL, store=open_path, **(OPTIONS | {"seeds": 4}))
-
-
-def test_a_cell_that_another_user_hides_is_written_anew(open_path, caplog):
-    """It cannot be read, which is said, and takes the mode of its writer, not the old one."""
-    folder = store.open_folder(open_path)
-    store.write(folder, CELL, ERRORS)
-    file = store.file_of(folder, CELL)
-    file.chmod(0o600 if os.geteuid() == 0 else 0o000)
-    open_path.chmod(0o777)
-    with as_a_stranger():
-        assert read(folder) is None
-        assert f"{file} cannot be read (Permission denied): computed again" in caplog.text
-        store.write(folder, CELL, ERRORS)
-        np.testing.assert_array_equal(read(folder), ERRORS)
-    umask = os.umask(0o022)
-    os.umask(umask)
-    assert file.stat().st_mode & 0o777 == 0o666 & ~umask
