@@ -2,15 +2,10 @@
 
 import json
 
-import pytest
 import xarray
-from matplotlib.figure import Figure
 
-import replica
 from tests.cli.commands import document, refusal, validate
-from tests.legends import labels
 from validation import figures
-from validation.comparisons import compare_grid
 
 STEP = "--student tanh --target sin --alpha0 2 --alpha .5,2 --lam .1"
 SMALL = "--dimension 40 --seeds 3 --rng 0 --simulated srf"
@@ -55,26 +50,6 @@ def test_a_table_is_blank_where_there_is_no_number(capsys):
     header, in_theory, simulated = (row.split() for row in capsys.readouterr().out.splitlines())
     assert in_theory[:3] == ["1", "1", "theory"]
     assert (len(header), len(in_theory), len(simulated)) == (9, 5, 9)
-
-
-@pytest.mark.slow
-def test_the_data_set_of_a_grid():
-    step = replica.GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0)
-    of = dict(alpha=[0.5, 2], lam=1.0, dimension=40, seeds=3, rng=0, beta=1.0)
-    found = compare_grid(step, grids={"eta": [1, 3]}, **of)
-    data = found.dataset()
-    assert dict(data.sizes) == {"eta": 2, "alpha": 2, "source": 2}
-    assert "eta" not in data.attrs
-    assert " of 2 settings" in found.verdict
-    ax = found.plot(Figure().subplots())
-    assert {"theory of the sRF", r"limit $d \to \infty$"} <= {*labels(ax)}
-    limit = replica.learning_curve(step.network(beta=1.0), eta=3.0, alpha=2.0, lam=1.0)
-    pale = [line for line in ax.get_lines() if line.get_linewidth() == 4]
-    assert limit.test_error.item() in [
-        pytest.approx(line.get_ydata()[-1], rel=1e-9) for line in pale if len(line.get_ydata())
-    ]
-    with pytest.raises(replica.InvalidArgument, match="a grid must be over alpha, lam, alpha0"):
-        compare_grid(step, grids={"gamma": [1]}, **of)
 
 
 def test_a_store_has_a_seed(tmp_path, capsys, caplog):

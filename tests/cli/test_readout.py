@@ -144,35 +144,6 @@ def test_classes_are_named_in_the_order_of_outputs(labels, classes, named, capsy
     )
 
 
-@pytest.mark.slow
-def test_the_best_penalty(capsys):
-    """At every number of samples, and with the samples that an error needs."""
-    few = {name: values[950:1050:4] for name, values in sample().items()}
-    np.save("F.npy", few["features"])
-    np.save("y.npy", few["labels"])
-    found = document(capsys, f"readout {FEATURES} --samples 12 --lam best")["points"]
-    curve = learning_curve(FeatureSample(**few), samples=[12], lam="best")
-    assert [point["lam"] for point in found] == pytest.approx(curve.lam.values, rel=1e-9)
-    line = f"readout {FEATURES} --lam best --reach"
-    (point,) = document(capsys, f"{line} .25")["points"]
-    of = samples_needed(FeatureSample(**few), lam="best", classification_error=0.25)
-    assert point["samples"] == pytest.approx(of.samples, rel=1e-9)
-    beside = np.searchsorted(of.curve.samples, of.samples) + np.array([-1, 0])
-    low, high = sorted(of.curve.lam.values[beside])
-    assert low <= point["lam"] <= high
-    assert theory(f"{line} .01") == 1
-    unreached = samples_needed(FeatureSample(**few), lam="best", classification_error=0.01)
-    assert f"lam {unreached.lam:.4g}, samples more than" in capsys.readouterr().out
-    reach = f"readout {FEATURES} --lam 1 --reach"
-    assert "1 - accuracy), got 0.95" in refusal(capsys, f"{reach} 95%")
-    last = document(capsys, f"readout {FEATURES} --samples 12,50 --lam best")["points"][-1]["lam"]
-    assert theory(f"readout {FEATURES} --samples 12,50 --lam best") == 0
-    assert f"at samples=25, lam={last:g}, change" in capsys.readouterr().err
-    assert "--lam must be a number here: replica curve, optimum, plan and readout" in refusal(
-        capsys, f"compare {FEATURES} --samples 12 --lam best", validate
-    )
-
-
 def test_what_the_test_error_is_of(capsys):
     """Features have labels and no target; layers have one."""
     np.save("D.npy", np.eye(30)[0])
