@@ -6,36 +6,6 @@ import pytest
 import replica
 from replica.equivalence import table_at
 from replica.saddle_point.correlated import CorrelatedGroups
-from tests.problems import step
-from validation.draws import gradient_step
-from validation.draws.first_layers import sphere_rows
-
-
-@pytest.mark.slow
-def test_fluctuation_of_drawn_rows():
-    """v and k: covariances, over the neurons of one first layer, of the squared row norms."""
-    d, p, alpha0 = 400, 20_000, 2.0
-    problem = step(target="sin", alpha0=alpha0, eta=3.0)
-    expected = problem.network(beta=1.0).rows
-    rng = np.random.default_rng(3)
-    v, along = [], []
-    for _ in range(3):
-        X = rng.standard_normal((round(alpha0 * d), d))
-        y = np.sin(X[:, 0])
-        W = sphere_rows(p, d, rng)
-        after = gradient_step(W, [(X, y)], student=problem.student, eta=3.0)
-        g = X.T @ y / len(y)
-        u = g / np.linalg.norm(g)
-        rows = after - after.mean(axis=0)
-        norm = (rows**2).sum(axis=1) - (rows @ u) ** 2
-        norm -= norm.mean()
-        v.append(d * norm.var())
-        along.append(d * norm @ (rows @ u) / p)
-    # corrections of relative order 1/sqrt(d) and, for v, sampling noise sqrt(2/p) = 1 %
-    assert np.mean(v) == pytest.approx(expected.v, rel=0.06)
-    assert np.mean(along) == pytest.approx(
-        expected.tabulated.special_covariance(np.zeros(1))[0][0, 0, 1], rel=0.06
-    )
 
 
 @pytest.mark.slow
