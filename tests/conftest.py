@@ -33,7 +33,7 @@ def pytest_collection_finish():
 @pytest.fixture(autouse=True)
 def patience(request, monkeypatch):
     """Give calls in slow tests four times their ``time_limit``: these pin answers, which a server
-    at a third of the speed is to find, too.  What calls may take is asked in tests/robustness."""
+    at a third of the speed is to find, too.  Those of tests/robustness take what they say."""
     if request.node.get_closest_marker("slow") and "robustness" not in request.node.path.parts:
         for module in ("solvers.resources", "replica.observables.evaluate_model"):
             monkeypatch.setattr(f"{module}.monotonic", lambda: time.monotonic() / 4)

@@ -165,18 +165,6 @@ def test_a_kept_curve_of_another_error_is_not_drawn():
     assert not [x for x in view.figure.axes[0].get_lines() if x.get_label().startswith("kept")]
 
 
-@pytest.mark.slow
-def test_what_is_drawn_is_saved_as_csv():
-    view = curve_view(FEW)
-    assert table(view).test_error.tolist() == pytest.approx(
-        view.figure.axes[0].lines[0].get_ydata(), rel=1e-12
-    )
-    for name, first in (("bounds", "eta"), ("learned function", "kappa")):
-        found = table(VIEWS[name](FEW))
-        assert len(found) > 10
-        assert found.columns[0] == first
-
-
 def test_the_texts_say_what_is_special_and_no_more():
     view = curve_view(DEFAULTS)
     assert "noise" not in view.python + view.command

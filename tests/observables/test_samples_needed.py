@@ -85,6 +85,7 @@ def test_an_error_at_one_number_of_samples_is_not_called_the_smallest(sample):
     assert re.search(r"more than 60, the largest tried \(test error there: 0\.\d+\)", repr(needed))
 
 
+@pytest.mark.slow
 def test_a_penalty_at_the_end_of_its_range_is_noted(sample, caplog):
     large = FeatureSample(features=1e4 * sample.features, labels=sample.labels, intercept=True)
     note, of_usual = (
@@ -160,6 +161,7 @@ def test_mistakes_are_named(sample, asked, message):
         samples_needed(sample, **dict(lam=0.1) | asked)
 
 
+@pytest.mark.slow
 def test_where_an_error_levels_off_is_told(sample):
     """At 100 times the most samples, beyond rows of Gaussian classes; else more may reach it."""
     layer = replica.FirstLayer(
