@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -12,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from replica import InvalidArgument
 from replica.array_files import Wanted, read_array
 from tests.cli.commands import document, refusal
 from tests.cli.test_readout import LAYER, POINTS, files, layer, printed
@@ -108,20 +106,6 @@ def test_a_header_is_not_believed(capsys):
         file.truncate(8 + len(header) + size)
     message = refusal(capsys, f"readout {LAYER.replace('W.npy', 'net.safetensors')} {POINTS}")
     assert "at most 1 GiB of them, not one of shape (20000, 30000)" in message
-
-
-@pytest.mark.slow
-def test_the_size_of_an_array_is_of_its_own_numbers():
-    """As in NPY files: 2^27 and some of one byte each are 128 MiB, of eight above a gigabyte."""
-    file = "net.safetensors"
-    save_safetensors(file, {"a": np.zeros(2**27 + 8, np.int8)})
-    try:
-        array = read_array("labels", file, Wanted((1, 1)))
-        assert (array.dtype, array.nbytes) == (np.int8, 2**27 + 8)
-        with pytest.raises(InvalidArgument, match=r"labels must be an array .* at most 1 GiB"):
-            read_array("labels", file, Wanted((1, 1), bytes_each=8))
-    finally:
-        os.remove(file)
 
 
 def test_arrays_beside_an_onnx_file_are_refused(capsys):

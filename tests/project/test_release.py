@@ -33,15 +33,6 @@ def test_versions_agree():
     assert meta["dateModified"] == str(citation["date-released"])
 
 
-def test_the_papers_are_the_same_everywhere():
-    page = (ROOT / "docs/theory.md").read_text("utf-8")
-    papers = re.findall(r"\(https://arxiv.org/abs/([\d.]+)\)", page[: page.index("## ")])
-    cited, named = document("CITATION.cff")["references"], document("codemeta.json")
-    for listed in (cited, named["referencePublication"]):
-        assert [one["url"].rpartition("/")[2] for one in listed] == papers
-    assert len(papers) == 3
-
-
 def test_the_recipe_asks_for_what_the_package_asks_for():
     """By conda's names."""
     needed = {*settings()["options"]["install_requires"].split(), f"python{_oldest()}"}
