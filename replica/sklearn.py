@@ -146,8 +146,9 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         at: dict[str, Any] = {"samples": np.union1d(sizes, [most]), "lam": lam}
         try:
             grid = observables.layer_curve(sample, None, **at, loss=self.loss)  # its notes: below
-        except InvalidArgument as error:
-            raise InvalidArgument("train_sizes", self.train_sizes, error.allowed) from None
+        except InvalidArgument as refused:
+            allowed = refused.allowed.partition(", or given with strata")[0]
+            raise InvalidArgument("train_sizes", self.train_sizes, allowed) from None
         grid = grid.assign_coords(lam=alphas).rename(lam="alpha")
         error = grid.test_error if self.loss == "square" else grid.loss_error
         best = grid.isel(alpha=error.fillna(np.inf).argmin("alpha")).reset_coords("alpha")
