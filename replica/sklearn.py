@@ -147,6 +147,8 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         try:
             grid = observables.layer_curve(sample, None, **at, loss=self.loss)  # its notes: below
         except InvalidArgument as refused:
+            if refused.name != "samples":
+                raise
             allowed = refused.allowed.partition(", or given with strata")[0]
             raise InvalidArgument("train_sizes", self.train_sizes, allowed) from None
         grid = grid.assign_coords(lam=alphas).rename(lam="alpha")

@@ -92,6 +92,9 @@ def spectrum(model: SpikedRandomFeatures, at: float) -> Spectrum:
     ConvergenceError
         If it is not found in time, or not all of it.
     """
+    groups = len(model.geometry.fractions)
+    if groups > 6:  # of which 48 take far more than WAIT to be given up
+        raise ConvergenceError(f"the spectrum of {groups} groups of neurons takes minutes", None)
     cached_spectrum = spectrum_of(model, at, time_limit=WAIT)
     if not cached_spectrum.converged:
         raise ConvergenceError(f"no spectrum: {cached_spectrum.status.value}", cached_spectrum)
