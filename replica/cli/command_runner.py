@@ -228,6 +228,8 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
     """
     if sys.stdout is None:
         return _fail("standard output must be open: answers are written to it", 2)
+    if sys.stderr is None:  # closed: nobody is told
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     os.environ.pop("MPLBACKEND", None)  # pictures are files, which no window's library draws
     atexit.register(gc.freeze)  # else a fifth of a short command is a search for garbage
     logging.basicConfig(handlers=[StderrHandler()], level=logging.WARNING)
