@@ -97,6 +97,10 @@ def test_a_mixture_in_the_line(capsys, tmp_path):
         ("{mean=[[1,0]]}", "the first given: means = [[1, 0], [-1, 0]], or typed"),
         ("{fractions=[1]}", "the first given: means"),
         ("{means=[1,0]}", "means are an array with 2 axes and numbers in it"),
+        (
+            "{means=[[1,0]], covariances=[[[1,0],[0,1]],[[1]]]}",
+            "whose covariances are an array of numbers",
+        ),
         ("{means=[[1,0],[1]]}", "whose means are an array of numbers, all rows of one length"),
         ("{means=[[1,0]], means=[[1,0]]}", "--inputs must be readable TOML"),
     ):
