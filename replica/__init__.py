@@ -10,6 +10,7 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from warnings import warn as _warn
 
+from . import interrupts as _interrupts  # noqa: F401, before all that takes time to load
 from .convex import Loss, loss
 from .errors import InvalidArgument
 from .errors import meant as _meant

@@ -234,6 +234,8 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
     atexit.register(gc.freeze)  # else a fifth of a short command is a search for garbage
     logging.basicConfig(handlers=[StderrHandler()], level=logging.WARNING)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: files are swept
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # by ``interrupts``
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     usage_error: Any = typer.BadParameter.__base__  # the same class in every typer
     try:
         with warnings.catch_warnings():

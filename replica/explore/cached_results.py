@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from threading import Lock
 from time import thread_time
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
@@ -46,7 +47,10 @@ def point(state: State) -> Solution:
     """Theory at the point of a state."""
     request = request_of(state)
     at, lam = number_of(state, "at"), number_of(state, "lam")
-    return _cached_point(request.single_model(), at, lam, request.loss)
+    solution = _cached_point(request.single_model(), at, lam, request.loss)
+    if not solution.converged:  # it may in more time
+        _cached_point.cache_clear()
+    return solution
 
 
 @lru_cache(maxsize=64)
@@ -125,6 +129,7 @@ def _grid_in_time(grid: Array, compute_points: Callable[[Array], T], longer: flo
 
 SIMULATION = {"dimension": "300", "seeds": "4", "rng": "1"}  # seconds on a laptop
 PATIENCE = 120.0  # seconds
+ALONE = Lock()  # held while a page simulates: each takes a core
 
 
 class SimulatedCurve(NamedTuple):
@@ -140,18 +145,22 @@ def simulate(state: State) -> SimulatedCurve:
     Raises
     ------
     InvalidArgument
-        Where the command refuses, in its words, or takes too long.
+        Where the command refuses, in its words, takes too long, or another is running.
     """
     request_of(state)
     command_line = simulation_command(state)
     arguments = [*shlex.split(command_line)[1:], "--json", "--workers", "1"]
     streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
+    if not ALONE.acquire(blocking=False):
+        raise InvalidArgument("the simulation", None, "alone: another page's is running")
     try:
         done = subprocess.run(
             [sys.executable, "-m", "validation", *arguments], timeout=PATIENCE, **streams
         )
     except subprocess.TimeoutExpired:
         raise InvalidArgument("the simulation", None, f"done in {PATIENCE:g} s") from None
+    finally:
+        ALONE.release()
     if done.returncode:
         messages = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
         raise InvalidArgument("the simulation", messages[-1], "possible")

@@ -71,6 +71,12 @@ def test_a_simulation_ends(monkeypatch):
     monkeypatch.setattr(cached_results, "PATIENCE", 0.5)
     with pytest.raises(InvalidArgument, match=r"done in 0\.5 s"):
         simulate(DEFAULTS)
+    assert not cached_results.ALONE.locked()
+
+
+def test_one_simulation_at_a_time():
+    with cached_results.ALONE, pytest.raises(InvalidArgument, match="another page's is running"):
+        simulate(DEFAULTS)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems give back memory themselves")
