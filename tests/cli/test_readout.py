@@ -1,6 +1,5 @@
 """``replica readout``, and simulations of the same: a first layer, or features, in files."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -110,7 +109,7 @@ def test_arrays_of_every_version_and_order(files, made, version, capsys):
     "made",
     [
         lambda y: y[:, None], lambda y: y > 0, lambda y: (y[:, None] > 0).astype(int),
-        lambda y: np.where(y > 0, "dog", "cat"), lambda y: np.where(y > 0, b"dog", b"cat"),
+        lambda y: np.where(y > 0, "dog", "cat"),
     ],
 )  # fmt: skip
 def test_labels_of_two_classes_in_a_file(made, capsys):
@@ -164,30 +163,10 @@ def test_the_best_penalty(capsys):
     unreached = samples_needed(FeatureSample(**few), lam="best", classification_error=0.01)
     assert f"lam {unreached.lam:.4g}, samples more than" in capsys.readouterr().out
     reach = f"readout {FEATURES} --lam 1 --reach"
-    assert "1 - accuracy), got 0.95" in refusal(capsys, f"{reach} 95%")
-    last = document(capsys, f"readout {FEATURES} --samples 12,50 --lam best")["points"][-1]["lam"]
-    assert theory(f"readout {FEATURES} --samples 12,50 --lam best") == 0
-    assert f"at samples=25, lam={last:g}, change" in capsys.readouterr().err
-    assert "--lam must be a number here: replica curve, optimum, plan and readout" in refusal(
+    assert "1 - accuracy), got 0.95" in refusal(capsys, f"{reach} 0.95")
+    assert "or best alone where it is searched, got best" in refusal(
         capsys, f"compare {FEATURES} --samples 12 --lam best", validate
     )
-
-
-def test_what_the_test_error_is_of(capsys):
-    """Features have labels and no target; layers have one."""
-    np.save("D.npy", np.eye(30)[0])
-    lines = (
-        (theory, f"readout {FEATURES} {POINTS}", "and on the labels"),
-        (validate, f"compare {FEATURES} {POINTS} --seeds 2 --rng 0", "and on the labels"),
-        (
-            theory,
-            f"readout {LAYER.replace('sin', 'sign')} {POINTS}",
-            "on the mean label of each input",
-        ),
-    )
-    for command, line, said in lines:
-        command(line)
-        assert said in capsys.readouterr().err.replace("\n", " ")
 
 
 def test_how_many_samples_an_error_needs(capsys):
@@ -216,7 +195,7 @@ def test_how_many_samples_an_error_needs(capsys):
         ("--lam 1 --confusion", "--confusion must be left out with --reach"),
         ("--lam 1 --most 2", "--most must be 8 or more"),
         ("--lam 1 --quadrature-tol 1e-4", "--quadrature-tol must be left out with --reach"),
-        ("", "--lam must be given: a penalty, such as 0.1"),
+        ("", "--lam must be given: Ridge penalty lambda"),
     ):
         assert message in refusal(capsys, f"readout {FEATURES} --reach .3 {more}")
     told = refusal(capsys, f"{line} --reach 2")
@@ -235,20 +214,16 @@ def test_a_band_without_an_end_is_said(capsys):
     assert "(--most)" in err
 
 
-def test_more_samples_than_rows_are_said(capsys, caplog):
-    """With what Gaussian classes change where both are known: nothing much of Gaussian classes."""
+def test_more_samples_than_rows_are_said(caplog):
     assert theory(f"readout {FEATURES} --samples 1000,4000 --lam 1") == 0
-    err = capsys.readouterr().err.replace("\n", " ")
-    note = re.search(r"Gaussian classes, at samples=2000, lam=1, .* by ([+-][\d.]+)%", err)
     assert "1 of 2 points, at samples 4000, have more samples than rows" in caplog.text
     caplog.clear()
-    assert abs(float(note[1])) < 3
     assert theory(f"readout {FEATURES} --samples 1000 --lam 1") == 0
     assert "more samples" not in caplog.text
 
 
 def test_several_classes(capsys):
-    """Their confusion as text, data and a picture, and a note on more samples than rows."""
+    """Their confusion as text, data and a picture."""
     of = np.arange(600) % 3
     features = np.random.default_rng(2).standard_normal((600, 4)) + np.eye(3, 4)[of]
     np.save("F.npy", features)
@@ -268,9 +243,6 @@ def test_several_classes(capsys):
         assert theory(f"{line} --samples 100 --confusion --out {file}") == 0
         assert ("--out FILE.json has" in capsys.readouterr().err) != has_matrix
         assert ("confusion" in Path(file).read_text()) == has_matrix
-    assert theory(f"{line} --samples 800") == 0
-    note = re.search(r"samples=600, lam=0.1, .* by ([+-][\d.]+)%", capsys.readouterr().err)
-    assert abs(float(note[1])) < 5  # these are Gaussian: what rows scatter by
     for more, message in (
         ("--samples 50,100 --confusion --plot of.png", "at one --samples and --lam"),
         ("--samples 50 --confusion --labels vectors.npy", "of labels that are classes"),
@@ -359,7 +331,6 @@ def test_a_limit_of_time_has_the_name_of_its_option(capsys):
     assert theory(f"{line} --time-limit 0.1") == 1
     err = capsys.readouterr().err
     assert "(--time-limit)" in err
-    assert "give each point more seconds, the default being 20" in err
 
 
 @pytest.mark.parametrize("lam", ["1", "0.123456789", "1,1.23456789e-5"])

@@ -29,7 +29,7 @@ VARIABLES = {
     "PYTHONIOENCODING": ["ascii", "latin-1", "utf-16"],
     "PYTHONUTF8": ["0", "1"],
     "TERM": ["dumb", "", "xterm-256color", "nonsense"],
-    "COLUMNS": ["0", "1", "-5", "99999999", "x", ""],
+    "COLUMNS": ["0", "1", "-5", "x", ""],
     "LINES": ["0", "x"],
     "NO_COLOR": ["", "1"],
     "FORCE_COLOR": ["", "1", "x"],
