@@ -10,7 +10,7 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from warnings import warn as _warn
 
-from . import import_checks as _import_checks  # noqa: F401, before everything else: see there
+from . import interrupts as _interrupts  # noqa: F401, before all that takes time to load
 from .convex import Loss, loss
 from .errors import InvalidArgument
 from .errors import meant as _meant
@@ -88,12 +88,6 @@ if not _TYPE_CHECKING:  # to a type checker it would say that every name is ther
             return Solution
         if name in ("plotting", "reference", "sklearn"):
             return _import_module(f"{__name__}.{name}")
-        if name == "Network":
-            raise AttributeError("replica.Network is gone: take step.network(beta=...)")
-        if name.startswith("plot_"):
-            raise AttributeError(
-                f"module {__name__!r} has no attribute {name!r}: it is {__name__}.plotting.{name}"
-            )
         close = f": did you mean {one}?" if (one := _meant(name, __all__)) in __all__ else ""
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{close}")
 

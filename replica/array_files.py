@@ -6,18 +6,14 @@ array may be up to 1 GiB.  Files of ONNX and of CSV are read whole, up to 2 GiB 
 them.
 """
 
-import csv
 import json
 import math
 import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
-from functools import partial
 from importlib import import_module
-from io import BufferedIOBase, StringIO
-from itertools import product, zip_longest
+from io import BufferedIOBase
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple, TypeVar
 from zipfile import ZipFile
@@ -28,24 +24,13 @@ from solvers.results import Array
 
 from .documents import open_regular
 from .errors import InvalidArgument, install
-from .tables import CsvTable, TableArray, has_header, is_decimal, is_number, typed
+from .tables import is_decimal, read_table
 
 MOST_BYTES = 2**30  # of one array: twice the largest set of small images, EMNIST
 MOST_TEXT = 2**26  # of a table, whose cells take 15 times as much in memory
 NPZ, SAFETENSORS, ONNX, TABLES = ".npz", ".safetensors", ".onnx", (".csv", ".tsv")
-# Of files that are not read, as a pickled state of torch, the Python that makes one that is; file
-# and member with their quotes.  numpy has no bfloat16.
-_OF_TORCH = (
-    "import numpy, torch; net = torch.load({file}, map_location='cpu', weights_only=True); "
-    "x = net[{member}]; "
-    "numpy.save('{name}.npy', x.float() if x.dtype == torch.bfloat16 else x)"
-).replace("'", '"')  # which a shell takes as they are
-WRITTEN_BY = {
-    ".pt": _OF_TORCH,
-    ".pth": _OF_TORCH,
-    ".ckpt": _OF_TORCH.replace("True)", 'True)["state_dict"]'),  # of Lightning
-}
-NAMING = (NPZ, SAFETENSORS, ONNX, *TABLES, *WRITTEN_BY)  # suffixes that a name may follow
+PICKLED = (".pt", ".pth", ".ckpt")  # of torch and Lightning, which are not read
+NAMING = (NPZ, SAFETENSORS, ONNX, *TABLES, *PICKLED)  # suffixes that a name may follow
 
 Readable = IO[bytes] | BufferedIOBase
 Content = TypeVar("Content")
@@ -93,11 +78,6 @@ class Source(NamedTuple):
             file_and_array = f"{self.path}:{self.member}".rstrip(":")
             member_word = "columns" if self.path.suffix in TABLES else "arrays"
             allowed = f"{self.path}:NAME of one of its {member_word}, {listed}"
-            if member_word == "columns" and high > 1:
-                allowed += " (a .npy file can have several columns of labels)"
-            lower_names = {name.lower(): name for name in axes}
-            if close := get_close_matches(self.member.lower(), lower_names, 1):
-                allowed = f"{self.path}:{lower_names[close[0]]}, one of its {member_word}"
             raise InvalidArgument(self.name, file_and_array, allowed)
         return self.member or fitting[0]
 
@@ -146,11 +126,9 @@ class Source(NamedTuple):
         array_bytes = bytearray()
         while len(array_bytes) <= expected and (chunk := stream.read(2**20)):
             array_bytes += chunk
-        if len(array_bytes) < expected:
-            truncated = f"truncated, {len(array_bytes)} bytes for the {expected} of {shape}"
-            raise self.fault(f"a whole file; this one is {truncated}")
-        if len(array_bytes) > expected:
-            raise self.fault(f"a file that ends after the {expected} bytes of {shape}")
+        if len(array_bytes) != expected:
+            held = len(array_bytes) if len(array_bytes) < expected else "more"
+            raise self.fault(f"a whole file, {expected} bytes of {shape}; this one holds {held}")
         return np.frombuffer(array_bytes, dtype=number_type).reshape(shape)
 
     def npy(self, stream: Readable) -> Array:
@@ -173,10 +151,10 @@ class Source(NamedTuple):
     def safetensors(self, _stream: BinaryIO) -> Array:
         """The chosen array of a safetensors file."""
         with self.package("safetensors").safe_open(self.path, framework="numpy") as file:
-            tensor_slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
-            shapes = {name: tuple(one.get_shape()) for name, one in tensor_slices.items()}
+            names = file.keys()
+            shapes = {name: tuple(file.get_slice(name).get_shape()) for name in names}
             name = self.chosen({name: len(shape) for name, shape in shapes.items()})
-            self.check_shape(shapes[name], bytes_of(tensor_slices[name].get_dtype()))
+            self.check_shape(shapes[name], 8)
             return self.numbers(file.get_tensor(name))
 
     def onnx(self, stream: BinaryIO) -> Array:
@@ -189,62 +167,35 @@ class Source(NamedTuple):
         tensor = tensors[self.chosen({name: len(one.dims) for name, one in tensors.items()})]
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
             raise self.fault("a file that holds its arrays, not one beside it")
-        number_type = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).name
-        self.check_shape(tuple(tensor.dims), bytes_of(number_type))
+        self.check_shape(tuple(tensor.dims), 8)
         return self.numbers(onnx.numpy_helper.to_array(tensor))
 
-    def cells(self, stream: BinaryIO) -> CsvTable:
-        """The table of a CSV or TSV file."""
+    def table(self, stream: BinaryIO) -> Any:
+        """The table of a CSV or TSV file, but for the columns ``without`` and those without a name,
+        a pandas.DataFrame; or the chosen column, which may be text, a pandas.Series."""
         content = stream.read(MOST_TEXT + 1)
         if len(content) > MOST_TEXT:
             raise self.fault("a file of at most 64 MiB (numpy.save writes larger tables)")
-        text = content.decode("utf-8-sig")
-        first_line = text.partition("\n")[0]
-        if ";" in first_line or "\t" in first_line:  # commas of decimals part no cells
-            first_line = re.sub(r"\d,\d", "", first_line)
-        separator = max(",;\t", key=first_line.count)
-        csv_rows = csv.reader(StringIO(text, newline=""), delimiter=separator)
-        table_rows = [(csv_rows.line_num, row) for row in csv_rows if row]
-        lines = [line for line, _ in table_rows]
-        columns = [*zip_longest(*(row for _, row in table_rows))]
-        if lacking := [lines[one.index(None)] for one in columns if None in one]:
-            raise self.fault(f"a table with {len(columns)} cells in line {min(lacking)}, too")
-        first_row = int(has_header(columns))
-        header = [one[0] for one in columns] * first_row
-        columns_below = [one[first_row:] for one in columns]
-        return CsvTable(self.path, separator, header, columns_below, lines[first_row:])
-
-    def table(self, stream: BinaryIO) -> TableArray:
-        """The numbers of a CSV or TSV file, (rows, columns), but for the columns ``without`` and
-        that without a name, an index of pandas; or the chosen column, which may be text."""
-        table = self.cells(stream)
-        names, column_count = table.names, len(table.columns)
-        column_places = {str(k): k % column_count for k in range(-column_count, column_count)}
-        column_places |= {name: k for k, name in enumerate(names) if name}
+        table = read_table(content.decode("utf-8-sig"))
+        names, count = [str(name) for name in table.columns], len(table.columns)
+        places = {str(k): k % count for k in range(-count, count)}
+        places |= {name: k for k, name in enumerate(names) if name}
         if self.member or "U" in self.wanted.kinds:
-            if self.member not in column_places and names and self.member and not table.header:
-                allowed = f"{self.path}:NUMBER of a column, from 0 to {column_count - 1}: there is "
-                allowed += "no header, as the first line is taken for data"
-                raise InvalidArgument(self.name, f"{self.path}:{self.member}", allowed)
-            named_columns = dict.fromkeys(filter(None, names), 1)
-            one = self.member if self.member in column_places else self.chosen(named_columns)
-            kept_columns = [column_places[one]]
-            cells = table.columns[kept_columns[0]]
-            array = typed(cells)
-            if array.dtype.kind == "U" and all(map(is_decimal, cells)):
-                row = [*map(is_number, cells)].index(False)
-                raise self.fault(table.refusal(kept_columns[0], row))
-            self.check_kind(array.dtype)
+            column = self.member
+            if column not in places:
+                column = self.chosen(dict.fromkeys(filter(None, names), 1))
+            found = table.iloc[:, places[column]]
+            if found.dtype.kind == "O" and found.map(is_decimal).all():
+                raise self.fault(
+                    f"a table with decimal points, not {found.iloc[0]!r} (pandas."
+                    "read_csv has decimal=',')"
+                )
         else:
-            left_out = {column_places.get(one) for one in self.without}
-            kept_columns = [k for k, name in enumerate(names) if name and k not in left_out]
-            for i, k in product(range(len(table.lines)), kept_columns):
-                cell = table.columns[k][i]
-                if not (is_number(cell) and math.isfinite(float(cell))):
-                    raise self.fault(table.refusal(k, i))
-            array = np.array([table.columns[k] for k in kept_columns], dtype=float).T
-        self.check_shape(array.shape, 8)
-        return table.array(array, kept_columns)
+            left_out = {places.get(name) for name in self.without}
+            kept = [k for k, name in enumerate(names) if name and k not in left_out]
+            found = table.iloc[:, kept]
+        self.check_shape(found.shape, 8)
+        return found
 
 
 def file_and_name(where: str | os.PathLike[str]) -> tuple[str, str]:
@@ -259,10 +210,11 @@ def file_and_name(where: str | os.PathLike[str]) -> tuple[str, str]:
 
 def read_array(
     name: str, where: str | os.PathLike[str], wanted: Wanted, without: Sequence[str] = ()
-) -> Array:
+) -> Any:
     """Array in a file: the only one of an NPY file; the one named by ``FILE:NAME``, or the only
     one, of an NPZ, safetensors or ONNX file, of the latter two the only one with the axes
-    ``wanted``; a CSV or TSV file, but for its columns ``without``, or the column ``FILE:COLUMN``.
+    ``wanted``; a CSV or TSV file as a pandas.DataFrame, but for its columns ``without``, or the
+    column ``FILE:COLUMN`` as a pandas.Series.
 
     Raises
     ------
@@ -272,11 +224,11 @@ def read_array(
     """
     file, member = file_and_name(where)
     path = Path(file)
-    if path.suffix in WRITTEN_BY:
-        quoted = partial(json.dumps, ensure_ascii=False)  # as Python has it
-        parts = {"file": quoted(file), "member": quoted(member or "NAME")}
-        line = shlex.quote(WRITTEN_BY[path.suffix].format(name=name, **parts))
-        allowed = f"a file FILE.npy, which this writes: python3 -c {line}"
+    if path.suffix in PICKLED:
+        keys = '["state_dict"]' * (path.suffix == ".ckpt") + json.dumps([member or "NAME"])
+        state = f'torch.load({json.dumps(file)}, map_location="cpu", weights_only=True)'
+        code = f'import numpy, torch; numpy.save("{name}.npy", {state}{keys}.double())'
+        allowed = f"a file FILE.npy, which this writes: python3 -c {shlex.quote(code)}"
         raise InvalidArgument(name, str(where), allowed)
     of = Source(name, path, wanted, member, without)
     readers = {".npy": of.npy, NPZ: of.npz, SAFETENSORS: of.safetensors, ONNX: of.onnx}
@@ -289,17 +241,6 @@ def read_array(
         raise InvalidArgument(name, str(where), allowed)
     what = f"{path.suffix[1:].upper()} file of plain arrays"
     return decoded(name, path, what, readers[path.suffix])
-
-
-def bytes_of(kind: str) -> int:
-    """Bytes of a number in memory, of a ``kind`` as safetensors or numpy name it; bfloat16 is
-    read as float32.
-
-    >>> [bytes_of(kind) for kind in ("F32", "int8", "bfloat16", "BF16", "BOOL", "int4")]
-    [4, 1, 4, 4, 1, 1]
-    """
-    bits = re.search(r"\d+", kind)
-    return 4 if kind.lower() in ("bfloat16", "bf16") else max(int(bits[0]) // 8, 1) if bits else 1
 
 
 def decoded(name: str, path: Path, what: str, decode: Callable[[BinaryIO], Content]) -> Content:

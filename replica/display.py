@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import InvalidArgument, check_fields, shorten
+from .errors import InvalidArgument, check_names, shorten
 
 if TYPE_CHECKING:
     import pandas
@@ -47,8 +47,8 @@ class Described:
 
     def __new__(cls, *args: Any, **given: Any) -> "Described":
         """Raise TypeError for an unknown argument, with the name that was probably meant."""
-        init_fields = [field for field in fields(cls) if field.init]  # type: ignore[arg-type]
-        check_fields(cls, init_fields, args, given)
+        known = [field.name for field in fields(cls) if field.init]  # type: ignore[arg-type]
+        check_names(cls.__name__, known, given)
         return object.__new__(cls)
 
     @property

@@ -36,16 +36,14 @@ def write_file(path: str | os.PathLike[str], content: bytes, *, afresh: bool = F
     """
     target = Path(path if afresh else os.path.realpath(path))
     temporary = target.with_name(f".replica-{secrets.token_hex(8)}")  # short, as names may not be
-    new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
-        with open(temporary, "wb", opener=lambda name, flags: os.open(name, new, 0o666)) as stream:
+        with open(temporary, "xb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
         if not afresh and target.exists():
             temporary.chmod(stat.S_IMODE(target.stat().st_mode))
         os.replace(temporary, target)
-        _sync(target.parent)
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     finally:
@@ -53,25 +51,12 @@ def write_file(path: str | os.PathLike[str], content: bytes, *, afresh: bool = F
             temporary.unlink(missing_ok=True)
 
 
-def _sync(folder: Path) -> None:
-    """Write the folder's entries to the disk, so that a rename survives a power cut, on POSIX."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     """Open a file to read it, where it is one: a pipe is not waited for, a device not drained, but
     an OSError raised."""
-    at_once = getattr(os, "O_NONBLOCK", 0)
-    handle = os.open(path, os.O_RDONLY | at_once | getattr(os, "O_BINARY", 0))
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
+    if os.path.exists(path) and not os.path.isfile(path):
         raise OSError(errno.EINVAL, "neither a folder, a pipe nor a device is read", str(path))
-    return os.fdopen(handle, "rb")
+    return open(path, "rb")
 
 
 def check_writable(option: str, path: Path, suffixes: Sequence[str]) -> None:
@@ -82,9 +67,7 @@ def check_writable(option: str, path: Path, suffixes: Sequence[str]) -> None:
     if not target.parent.is_dir():
         raise InvalidArgument(option, str(path), "in a folder that exists")
     there = os.path.lexists(target)  # also where links go round in a circle
-    if (there and not target.is_file()) or not os.access(
-        target if there else target.parent, os.W_OK
-    ):
+    if there and not (target.is_file() and os.access(target, os.W_OK)):
         raise InvalidArgument(option, str(path), "a file that can be written")
     if not os.access(target.parent, os.W_OK):
         raise InvalidArgument(option, str(path), "in a folder that can be written to")

@@ -2,8 +2,7 @@
 guesses at a name that does not exist."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sized
-from dataclasses import Field
+from collections.abc import Callable, Collection, Iterable
 from difflib import get_close_matches
 from functools import wraps
 from inspect import signature
@@ -76,17 +75,9 @@ def meant(name: str, known: Iterable[str]) -> str:
     return close[0] if close else ""
 
 
-def check_names(
-    name: str,
-    known: Collection[str],
-    given: Iterable[str],
-    by_name: Collection[str] = (),
-    unnamed: int = 0,
-) -> None:
+def check_names(name: str, known: Collection[str], given: Iterable[str]) -> None:
     """Raise TypeError for an argument that ``name`` does not have, with the one that was probably
-    meant; and where more arguments came without a name than may, with those ``by_name`` alone."""
-    if unnamed > len(known) - len(by_name):
-        raise TypeError(f"{name}() takes by name: {', '.join(f'{one}=...' for one in by_name)}")
+    meant."""
     for one in given:
         if one not in known:
             hint, others = meant(one, known), [other for other in known if other != "self"]
@@ -94,46 +85,20 @@ def check_names(
             raise TypeError(f"{name}() has no argument {one!r}: {advice}")
 
 
-def check_fields(
-    cls: type, known: Collection[Field[Any]], args: Sized, given: Iterable[str]
-) -> None:
-    """Raise TypeError as :func:`check_names` does, for a dataclass with the fields ``known``."""
-    by_name = [field.name for field in known if field.kw_only]
-    check_names(cls.__name__, [field.name for field in known], given, by_name, len(args))
-
-
 def answering(function: Function) -> Function:
-    """``function``, which answers a call without an argument that it needs by the argument's type,
-    and a name that no argument has as :func:`check_names` does; where it takes any names, one that
-    others have for an argument of its own."""
+    """``function``, which answers a name that no argument has as :func:`check_names` does; where it
+    takes any names, one that others have for an argument of its own."""
     parameters = signature(function).parameters.values()
-    takes = [one for one in parameters if one.kind is not one.VAR_KEYWORD]
-    known, any_name = [one.name for one in takes], len(takes) < len(parameters)
-    by_name = [one.name for one in takes if one.kind is one.KEYWORD_ONLY]
+    known = [one.name for one in parameters if one.kind is not one.VAR_KEYWORD]
+    any_name = len(known) < len(parameters)
 
     @wraps(function)
     def checked(*args: Any, **given: Any) -> Any:
-        unknown = [one for one in given if one not in known]
-        if unknown or len(args) > len(known) - len(by_name):
-            foreign = [one for one in unknown if OUR_NAMES.get(one, "").split(",")[0] in known]
-            refused = foreign if any_name else unknown
-            check_names(function.__name__, known, refused, by_name, len(args))
-        left = [one.name for one in takes[len(args) :] if one.default is one.empty]
-        if missing := [_with_type(one, function) for one in left if one not in given]:
-            close = [one for one in unknown if meant(one, left) in left]
-            wrong = f", not {close[0]!r}" if close else ""
-            if "lam" not in given and "alpha" in given and args and hasattr(args[0], "classes"):
-                wrong = ": the penalty is lam, scikit-learn's alpha/p for p features"
-            raise TypeError(f"{function.__name__}() needs {' and '.join(missing)}{wrong}")
+        foreign = [one for one in given if OUR_NAMES.get(one, "").split(",")[0] in known]
+        check_names(function.__name__, known, foreign if any_name else given)
         return function(*args, **given)
 
     return cast(Function, checked)
-
-
-def _with_type(name: str, function: Callable[..., Any]) -> str:
-    """Name of an argument, with its type as the function's docstring states it."""
-    stated = re.search(rf"^ *(?:\w+, )*{name}(?:, \w+)* : (.+)$", function.__doc__ or "", re.M)
-    return f"{name} ({stated[1]})" if stated else name
 
 
 class InvalidArgument(ValueError):

@@ -25,7 +25,7 @@ except ImportError:
 from solvers.results import ConvergenceError
 
 from . import observables
-from .given import ROWS_PER_FEATURE, FeatureSample
+from .given import FeatureSample
 from .problem import MAX_NUMBER, axis, choice, flag
 
 __all__ = ["ProbeCurve"]
@@ -142,9 +142,15 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
             range_ends = f"from {X.shape[1] / MAX_NUMBER:g} to {X.shape[1] * MAX_NUMBER:g}"
             raise InvalidArgument("alphas", self.alphas, f"positive, {range_ends}")
         most = sample.most_by_rows
-        sizes = self._sizes(sample, most)
+        sizes = self._sizes(most)
         at: dict[str, Any] = {"samples": np.union1d(sizes, [most]), "lam": lam}
-        grid = observables.layer_curve(sample, None, **at, loss=self.loss)  # its notes: below
+        try:
+            grid = observables.layer_curve(sample, None, **at, loss=self.loss)  # its notes: below
+        except InvalidArgument as refused:
+            if refused.name != "samples":
+                raise
+            allowed = refused.allowed.partition(", or given with strata")[0]
+            raise InvalidArgument("train_sizes", self.train_sizes, allowed) from None
         grid = grid.assign_coords(lam=alphas).rename(lam="alpha")
         error = grid.test_error if self.loss == "square" else grid.loss_error
         best = grid.isel(alpha=error.fillna(np.inf).argmin("alpha")).reset_coords("alpha")
@@ -219,9 +225,9 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
             self.classes_ = named if several else self.estimator_.classes_
             self.confusion_ = point.confusion
 
-    def _sizes(self, sample: FeatureSample, most: int) -> Any:
+    def _sizes(self, most: int) -> Any:
         """Numbers of rows that train, from ``train_sizes``."""
-        sizes, (rows, p) = axis("train_sizes", self.train_sizes), sample.features.shape
+        sizes = axis("train_sizes", self.train_sizes)
         if np.asarray(self.train_sizes).dtype.kind == "f":
             allowed = (sizes > 0) & (sizes <= 1)
             numbers = np.maximum(np.rint(sizes * most), 1)
@@ -230,18 +236,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         if not allowed.all():  # NaN too
             which = "numbers of rows, integers from 1 on, or fractions above 0 and up to 1"
             raise InvalidArgument("train_sizes", self.train_sizes, which)
-        numbers = np.unique(numbers.astype(int))
-        if ((numbers > most) & (numbers <= rows)).any():
-            which = f"at most {most} for several classes or outputs"
-            raise InvalidArgument("train_sizes", self.train_sizes, which)
-        if numbers[-1] > rows:
-            try:
-                sample.stratified(numbers[-1])
-            except InvalidArgument:
-                each = int(ROWS_PER_FEATURE * p)
-                which = f"at most the {rows} rows, unless there are classes of {each} rows or more"
-                raise InvalidArgument("train_sizes", self.train_sizes, which) from None
-        return numbers
+        return np.unique(numbers.astype(int))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,121 +1,51 @@
-"""A table of CSV or TSV: its cells, its header, and the lines of pandas that mend it."""
+"""Tables of CSV and TSV files as data frames of pandas."""
 
+import csv
 import re
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from io import StringIO
+from typing import Any
 
 import numpy as np
 
 from solvers.results import Array
 
 
-class TableArray(np.ndarray):
-    """Numbers or text of columns of a table, with what a data frame of pandas has.
+def read_table(text: str) -> Any:
+    """The table of a file's ``text``, a pandas.DataFrame: columns have the names of the header, or
+    numbers from 0; one without a name, an index as pandas writes it, has the name "", and is the
+    index where it is the first.
 
-    Attributes
-    ----------
-    columns : sequence of str, or int without a header
-        Their names in pandas.
-    index : array or None
-        The first column, where it has no name.
-    table : CsvTable
-        The table, without its cells.
+    Raises
+    ------
+    ValueError
+        If lines have different numbers of cells.
+
+    Examples
+    --------
+    >>> read_table(",a,kind\\n3,1.5,cat\\n5,,dog\\n").to_dict("list")
+    {'': [3, 5], 'a': [1.5, nan], 'kind': ['cat', 'dog']}
     """
+    import pandas
 
-    columns: Sequence[str | int]
-    index: Array | None
-    table: "CsvTable"
-
-    def __array_finalize__(self, made_of: Any) -> None:
-        vars(self).update(getattr(made_of, "__dict__", {}))
-
-
-class CsvTable(NamedTuple):
-    """Cells of a CSV or TSV file.
-
-    Attributes
-    ----------
-    path, separator
-        The file, and what parts its cells.
-    header : sequence of str
-        The first cells of the columns, where they are names.
-    columns : sequence of sequences of str
-        The cells below.
-    lines : sequence of int
-        The line of the file of each row.
-    """
-
-    path: Path
-    separator: str
-    header: Sequence[str]
-    columns: Sequence[Sequence[str]]
-    lines: Sequence[int]
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the columns, or their numbers; empty that of an index, as pandas reads one that
-        it wrote."""
-        stripped = [re.sub(r"^Unnamed: 0(\.\d+)?$", "", one.strip()) for one in self.header]
-        return stripped or [str(k) for k in range(len(self.columns))]
-
-    @property
-    def has_index(self) -> bool:
-        """True if the first column is an index."""
-        return self.names[:1] == [""]
-
-    def key(self, column: int) -> str | int:
-        """The name of a column in pandas."""
-        return self.header[column] if self.header else column
-
-    def array(self, array: Array, columns: Sequence[int]) -> TableArray:
-        """The ``array`` of these ``columns`` with their names."""
-        named = array.view(TableArray)
-        named.columns = [self.key(k) for k in columns]
-        named.index = typed(self.columns[0]) if self.has_index else None
-        named.table = self._replace(columns=())
-        return named
-
-    def reading(self, decimal: str = ".") -> str:
-        """The call of pandas that reads the table."""
-        options = f", sep={self.separator!r}" * (self.separator != ",")
-        options += f", decimal={decimal!r}" * (decimal != ".") + ", index_col=0" * self.has_index
-        options += ", header=None" * (not self.header)
-        return f"pandas.read_csv({str(self.path)!r}{options})"
-
-    def writing(self, index: bool = True) -> str:
-        """The call of pandas that writes such a table beside the file, with its index if it has
-        one."""
-        new_path = self.path.with_stem(f"{self.path.stem}-new")
-        options = f", sep={self.separator!r}" * (self.separator != ",")
-        options += ", index=False" * (not (index and self.has_index))
-        options += ", header=False" * (not self.header)
-        return f"to_csv({str(new_path)!r}{options})"
-
-    def refusal(self, column: int, row: int) -> str:
-        """What is allowed in the place of a table with text in a cell; the lines that make it."""
-        cell, key = self.columns[column][row], self.key(column)
-        steps = [
-            (f"drop(columns={key!r})", "leaves it out"),
-            (f"pipe(pandas.get_dummies, columns=[{key!r}], dtype=int)", "makes numbers of text"),
-            ("dropna()", "leaves out lines with gaps"),
-        ]
-        if any(map(is_number, self.columns[column])):
-            steps.insert(0, steps.pop())
-        (code, effect), *others = steps
-        ways = [f"in Python {self.reading()}.{code}.{self.writing()} {effect}"]
-        replaced = code.partition("(")[0]
-        ways += [f"{code} in the place of {replaced} {effect}" for code, effect in others]
-        ways += [f"--labels {self.path}:{self.names[column]} if these are the labels"]
-        if is_number(cell) and np.isinf(float(cell)):  # as dropna() leaves it
-            code = "replace([numpy.inf, -numpy.inf], numpy.nan).dropna()"
-            ways = [f"in Python {self.reading()}.{code}.{self.writing()} leaves out such lines"]
-        elif not is_number(cell) and is_decimal(cell):
-            ways = [f"in Python {self.reading(',')}.{self.writing()} writes it with decimal points"]
-        return (
-            f"a table of numbers, not with {cell!r} in line {self.lines[row]}, "
-            f"column {self.names[column]} ({', '.join(ways)})"
-        )
+    first_line = text.partition("\n")[0]
+    if ";" in first_line or "\t" in first_line:  # commas of decimals part no cells
+        first_line = re.sub(r"\d,\d", "", first_line)
+    rows = csv.reader(StringIO(text, newline=""), delimiter=max(",;\t", key=first_line.count))
+    filled_rows = [row for row in rows if row]
+    sizes = [len(row) for row in filled_rows]
+    if len({*sizes}) > 1:
+        other = next(i for i, size in enumerate(sizes) if size != sizes[0])
+        raise ValueError(f"{sizes[0]} cells in its first line, {sizes[other]} in row {other + 1}")
+    columns = [*zip(*filled_rows, strict=True)]
+    header_rows = int(has_header(columns))
+    table = pandas.DataFrame({k: typed(one[header_rows:]) for k, one in enumerate(columns)})
+    if header_rows:
+        names = (column[0].strip() for column in columns)
+        table.columns = [re.sub(r"^Unnamed: 0(\.\d+)?$", "", name) for name in names]
+        if table.columns[0] == "":
+            table.index = table.iloc[:, 0].array
+    return table
 
 
 def is_number(entry: Any) -> bool:
@@ -131,25 +61,26 @@ def is_number(entry: Any) -> bool:
     return True
 
 
-def is_decimal(cell: str) -> bool:
+def is_decimal(cell: Any) -> bool:
     """True if ``cell`` is a number, with a point or a comma.
 
     >>> is_decimal("1,5"), is_decimal("1.5"), is_decimal("1,500.0")
     (True, True, False)
     """
-    return is_number(cell.replace(",", "."))
+    return is_number(str(cell).replace(",", "."))
 
 
 def typed(cells: Sequence[str]) -> Array:
-    """Whole numbers, else numbers, else text, without blanks around.
+    """Whole numbers, else numbers, NaN where there are none, else text, without blanks around.
 
-    >>> [typed(cells).tolist() for cells in (["1", " 2"], ["1", "2.5"], ["1", "cat "])]
-    [[1, 2], [1.0, 2.5], ['1', 'cat']]
+    >>> [typed(cells).tolist() for cells in (["1", " 2"], ["1", ""], ["1", "cat "])]
+    [[1, 2], [1.0, nan], ['1', 'cat']]
     """
     stripped = [cell.strip() for cell in cells]
-    all_whole = all(re.fullmatch(r"[+-]?\d{1,18}", cell) for cell in stripped)
-    kind = int if all_whole else float if all(map(is_number, stripped)) else str
-    return np.array(stripped, dtype=kind)
+    if all(re.fullmatch(r"[+-]?\d{1,18}", cell) for cell in stripped):
+        return np.array(stripped, dtype=int)
+    numbers = [cell or "nan" for cell in stripped]
+    return np.array(numbers, dtype=float) if all(map(is_number, numbers)) else np.array(stripped)
 
 
 def has_header(columns: Sequence[Sequence[str]]) -> bool:

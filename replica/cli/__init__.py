@@ -10,7 +10,7 @@ from .command_runner import (
     run,
     written,
 )
-from .explore import ALONE, OPEN, Guard
+from .explore import Guard
 from .given import asks_for_given, parse_given
 from .main import main
 from .option_table import (

@@ -19,8 +19,8 @@ from .curve import Workers, answer_curve
 from .given import asks_for_given
 from .option_table import (
     BEST,
-    COMMANDS_OF_BEST,
     HELP,
+    SEARCHED,
     SRF_FIELDS,
     Options,
     parse_grid,
@@ -59,14 +59,14 @@ def optimum(
     if asks_for_given(options):
         _refuse_penalty(options, "left out: it is what is searched")
         observables.refuse_limit_options(workers=workers, notes=notes)
-        answer_options: dict[str, Any] = {"figure": _figure, "time_limit": time_limit}
-        return answer_readout(options | {"lam": BEST}, output, **answer_options)
+        best_options = options | {"lam": BEST}
+        return answer_readout(best_options, output, figure=_figure, time_limit=time_limit)
     of_rates = "alpha0" in options and options.get("eta", BEST) == BEST and "rate" not in options
     if not of_rates:
         _refuse_penalty(options, "left out, or given with a step without --eta or --rate")
     searched_options = {"lam": BEST} | options | ({"eta": BEST} if of_rates else {})
-    answer_options = {"figure": _figure, "notes": notes, "time_limit": time_limit}
-    return answer_curve(searched_options, output, workers=workers, **answer_options)
+    limits: dict[str, Any] = {"workers": workers, "time_limit": time_limit}
+    return answer_curve(searched_options, output, figure=_figure, notes=notes, **limits)
 
 
 def _refuse_penalty(options: Options, allowed: str) -> None:
@@ -165,17 +165,12 @@ def plan(
     --plot plan.png
     """
     options = {"lam": BEST} | options
-    searched = [name for name in COMMANDS_OF_BEST if options.get(name) == BEST]
+    searched = [name for name in SEARCHED if options.get(name) == BEST]
     required = ("rate" if "rate" in options else "eta", "lam")
-    # a step has samples of its own also where their number is asked for: any will do
-    request = parse_request({"theory": "network"} | options | {"alpha0": 1.0}, required, searched)
+    # what a problem file has of these plays no part; any number of samples of the step will do
+    planned = {"theory": "network", "alpha0": 1.0, "reuse": 0.0, "loss": "square"}
+    request = parse_request(options | planned, required, searched)
     model = request.single_model()
-    if not request.loss.is_square:
-        raise InvalidArgument("loss", request.loss.name, "the square, of which plans are")
-    if request.theory != "network":
-        raise InvalidArgument("theory", request.theory, "network: an sRF reuses no samples")
-    if model.reuse:
-        raise InvalidArgument("reuse", model.reuse, "left out: what is reused is what is planned")
     allocation = observables.sample_allocation(
         model,
         budget=single_number("budget", parse_grid("budget", budget)),

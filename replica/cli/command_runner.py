@@ -5,8 +5,9 @@ point did not converge; 2 for bad input, with one line that names the option, it
 what is allowed; 130 when interrupted.
 """
 
+import atexit
+import gc
 import inspect
-import itertools
 import logging
 import os
 import re
@@ -44,6 +45,13 @@ from .printing import PICTURES, Output, answers_only, say
 OUTPUT_PANEL = "Files and output"  # a panel of the help
 TABLES = (".csv", ".json", ".tex")  # suffixes that --out writes, and with a data set:
 DATASETS = (*TABLES, ".nc")
+# What may be meant by a command or an option that there is not.
+ELSEWHERE = (
+    OUR_NAMES
+    | dict.fromkeys(GIVEN_FILES, "replica readout")
+    | dict.fromkeys(("simulate", "compare", "figure", "seeds"), "replica-validate")
+    | {"probe": "replica readout", "accuracy": "--reach of replica readout, an error"}
+)
 TimeLimit = Annotated[float, typer.Option(help="Seconds a point, after which it is flagged.")]
 
 
@@ -107,12 +115,10 @@ def command(
     """
     own_options = {parameter.name for parameter in also}
     offers = [name for name in offered if name not in {*without, *own_options}]
-    keeps = " and ".join(suffix for suffix in files if suffix in (".json", ".nc"))
-    keeps = f" ({keeps}: with the problem)" if keeps else ""
     output_options = [
         option("config", Path | None, None, "TOML file of these options: replica init writes one."),
         option("allow_import", bool, False, "Let the TOML file name code, module:function."),
-        option("out", Path | None, None, f"Save the points: {', '.join(files)}{keeps}.", **WRITTEN),
+        option("out", Path | None, None, f"Save the points: {', '.join(files)}.", **WRITTEN),
         option("plot", Path | None, None, f"Save a figure: {', '.join(PICTURES)}.", **WRITTEN),
         option("size", Any, None, "Inches of the figure, 6x4; below 5 wide no title.", **SIZE),
         option("style", str | None, None, "paper: a figure of 3.4x2.6 inches, without a title."),
@@ -174,22 +180,13 @@ class StderrHandler(logging.Handler):
 
 
 class OnceEach(TyperCommand):
-    """Command that refuses an option given twice, of which click would take the last one silently,
-    and a file without the name of its option."""
+    """Command that refuses an option given twice, of which click would take the last one
+    silently."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Arguments that belong to no option."""
         if not ctx.resilient_parsing:
-            _, extra_arguments, typed_options = self.make_parser(ctx).parse_args(list(args))
-            flags = {
-                name for one in self.params if getattr(one, "is_flag", False) for name in one.opts
-            }
-            for typed, after in itertools.pairwise(args):
-                if extra_arguments and after == extra_arguments[0] and typed in flags:
-                    raise InvalidArgument("an argument", after, f"left out: {typed} stands alone")
-            if extra_arguments and any(option.name == "features" for option in self.params):
-                allowed = f"given by its name, such as --features {extra_arguments[0]}"
-                raise InvalidArgument("an argument", extra_arguments[0], allowed)
+            _, _, typed_options = self.make_parser(ctx).parse_args(list(args))
             for option in typed_options:
                 if typed_options.count(option) > 1 and option.param_type_name == "option":
                     raise InvalidArgument(str(option.name), None, "given once")
@@ -231,12 +228,14 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
     """
     if sys.stdout is None:
         return _fail("standard output must be open: answers are written to it", 2)
+    if sys.stderr is None:  # closed: nobody is told
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     os.environ.pop("MPLBACKEND", None)  # pictures are files, which no window's library draws
-    if os.environ.get("COLUMNS", "").isdecimal():
-        # a help is laid out for no more columns
-        os.environ["COLUMNS"] = str(min(int(os.environ["COLUMNS"]), 400))
+    atexit.register(gc.freeze)  # else a fifth of a short command is a search for garbage
     logging.basicConfig(handlers=[StderrHandler()], level=logging.WARNING)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: files are swept
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # by ``interrupts``
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     usage_error: Any = typer.BadParameter.__base__  # the same class in every typer
     try:
         with warnings.catch_warnings():
@@ -254,24 +253,9 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
         return _fail(f"{option} must be {error.allowed}{got_text}", 2)
     except usage_error as error:
         message = error.format_message() or "a command is missing"
-        if bad_command := re.match("No such command '([a-z]+)'", message):
-            is_simulation = bad_command[1] in ("compare", "simulate", "figure")
-            other_program = "replica-validate" if is_simulation else "replica"
-            if bad_command[1] == "probe":
-                message += " (replica readout?)"
-            elif other_program != application.info.name:
-                message += f" ({other_program} {bad_command[1]}?)"
-        bad_command = re.match("No such option: --?([A-Za-z_-]+)", message)
-        if bad_command and re.fullmatch("accuracy|(classification|test).error", bad_command[1]):
-            message += " (replica readout has --reach 0.05, an error of 5 %, an accuracy of 95 %)"
-        elif bad_command and re.fullmatch("simulat.*|seeds", bad_command[1]):
-            message += " (replica-validate compare sets simulated points beside the theory)"
-        elif bad_command and bad_command[1] in GIVEN_FILES:
-            message += " (replica readout takes it)"
-        elif bad_command and (here := OUR_NAMES.get(bad_command[1].replace("-", "_"))):
-            in_python = f" (in Python {here})" * (application.info.name == "replica")
-            message += f" (it is --{here})" if here.split(",")[0] in HELP else in_python
-        return _fail(message, 2)
+        bad_word = re.match(r"No such (?:command|option):? '?(?:--)?([\w-]+)", message)
+        hint = ELSEWHERE.get(bad_word[1].replace("-", "_")) if bad_word else None
+        return _fail(message + f" (did you mean {hint}?)" * bool(hint), 2)
     except QuadratureError as error:
         return _fail(str(error), 2)
     except ConvergenceError as error:

@@ -15,7 +15,7 @@ from . import printing
 from .command_runner import DATASETS, TimeLimit, command
 from .option_table import (
     BEST,
-    COMMANDS_OF_BEST,
+    SEARCHED,
     SRF_FIELDS,
     Options,
     one_or_axis,
@@ -72,7 +72,7 @@ def answer_curve(
     without ``notes``, too: of all points where the best is searched, else of those at the ends of
     the axes.
     """
-    searched = [name for name in COMMANDS_OF_BEST if options.get(name) == BEST]
+    searched = [name for name in SEARCHED if options.get(name) == BEST]
     request = parse_request(options, searched=searched)
     problem, grids = request.problem, dict(request.grids)
     if problem.schedule and grids["beta"].size == 1:  # no axis: the model has it, as in Python

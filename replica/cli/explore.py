@@ -12,16 +12,12 @@ import socket
 import webbrowser
 from contextlib import suppress
 from pathlib import Path
-from threading import Lock
 from typing import Annotated, Any
-from urllib.parse import parse_qs
 
 import typer
 
 from ..errors import InvalidArgument, install
 
-OPEN: set[str] = set()  # sessions that have a socket: a page each
-ALONE = Lock()  # held while one of them simulates
 KEPT = 60  # seconds that a closed page can be opened again as it was
 
 
@@ -39,16 +35,12 @@ class Guard:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "lifespan" and not self.admits(scope):
             await refuse(scope, receive, send)
-        elif scope["type"] == "websocket":
-            session = parse_qs(scope["query_string"].decode("latin-1")).get("session_id", [""])[0]
-            OPEN.add(session)
-            try:
-                await self.app(scope, receive, send)
-            finally:
-                OPEN.discard(session)
-                asyncio.get_running_loop().call_later(KEPT + 5, release_memory)
-        else:
+            return
+        try:
             await self.app(scope, receive, send)
+        finally:
+            if scope["type"] == "websocket":  # a page
+                asyncio.get_running_loop().call_later(KEPT + 5, release_memory)
 
     def admits(self, scope: Any) -> bool:
         """True if Host, and Origin where there is one, name this server; a page is asked for
@@ -101,13 +93,10 @@ def explore(
     except ModuleNotFoundError:
         extra = f"installed with its extra: {install('explore')}"
         raise InvalidArgument("the explorer", None, extra) from None
-    listening = socket.socket()
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening.bind(("127.0.0.1", port))  # nobody else's machine reaches it
+        listening = socket.create_server(("127.0.0.1", port))  # no other machine reaches it
     except OSError:
         raise InvalidArgument("port", port, "one that is free, or 0 for any") from None
-    listening.listen()
     _, port = listening.getsockname()
     token = secrets.token_urlsafe(16)
     address = f"http://127.0.0.1:{port}/?access_token={token}"
@@ -122,6 +111,4 @@ def explore(
     settings = uvicorn.Config(guarded, log_level="critical", timeout_graceful_shutdown=1)
     with suppress(KeyboardInterrupt):  # which is how it ends
         uvicorn.Server(settings).run(sockets=[listening])
-    OPEN.clear()  # which ends a simulation
-    ALONE.acquire(timeout=5)
     os._exit(0)  # every page that is open has a thread, and an ordinary exit would wait for it

@@ -4,20 +4,18 @@ import re
 from contextlib import suppress
 from functools import partial
 from os.path import realpath
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from solvers.results import Array
-
-from ..array_files import NAMING, file_and_name, read_array
+from ..array_files import file_and_name, read_array
 from ..convex import Loss, loss
 from ..errors import InvalidArgument
 from ..given import FeatureSample, FirstLayer
 from ..problem import check_points, positive
 from .option_table import (
     BEST,
+    HELP,
     LARGEST_DOCUMENT,
     MATRIX,
     NUMBERS,
@@ -25,8 +23,6 @@ from .option_table import (
     parse_grid,
     parse_law,
     read_mixture,
-    read_numbers,
-    refuse_lists,
     single_number,
 )
 from .options import with_kinks
@@ -37,16 +33,11 @@ OF_LAYERS = (
 )  # fmt: skip
 OF_FEATURES = ("features", "labels", "strata", "classes")
 READOUT_OPTIONS = ("samples", "lam", "loss", "intercept")
-NEEDED = {
-    "student": "an activation, such as relu", "target": "a function, such as z1*z2",
-    "directions": "a file, such as D.npy", "labels": "a file, such as y.npy, with one for each row",
-    "lam": "a penalty, such as 0.1",
-}  # fmt: skip
 # Arrays that each file may hold, once read as float64.
 COLUMN_OR_MATRIX = MATRIX._replace(axes=(1, 2))
 WANTED = {
     "weights": MATRIX, "bias": COLUMN_OR_MATRIX, "directions": COLUMN_OR_MATRIX,
-    "labels": COLUMN_OR_MATRIX._replace(kinds="biufSU"), "strata": NUMBERS._replace(kinds="biufSU"),
+    "labels": COLUMN_OR_MATRIX._replace(kinds="biufU"), "strata": NUMBERS._replace(kinds="biufU"),
     "features": MATRIX,
 }  # fmt: skip
 
@@ -81,8 +72,7 @@ def parse_given(
         needed_options.append("directions")
     for name in (*needed_options, "lam"):
         if name not in options:
-            raise InvalidArgument(name, None, f"given: {NEEDED[name]}")
-    refuse_lists(options)
+            raise InvalidArgument(name, None, f"given: {HELP[name]}")
     points, minimised = _typed_points(options, reach, best), loss(options.get("loss"))
     values = {name: options[name] for name in layer_options if name in options and name != "alpha"}
     if "noise" in values:
@@ -90,68 +80,37 @@ def parse_given(
     if "kinks" in values:
         del values["kinks"]
         values |= with_kinks(options)
-    readers = {name: partial(read_array, name, wanted=wanted) for name, wanted in WANTED.items()}
+    readers: dict[str, Any] = {
+        name: partial(read_array, name, wanted=wanted) for name, wanted in WANTED.items()
+    }
     if not layer:  # columns of the same table are no features
         table, *others = (file_and_name(values[one]) for one in OF_FEATURES[:3] if one in values)
         table_columns = [column for file, column in others if realpath(file) == realpath(table[0])]
         readers["features"] = partial(readers["features"], without=table_columns)
-    bias = partial(_bias, file_and_name(options.get("weights", ""))[0])
-    other_readers: dict[str, Any] = {"bias": bias, "inputs": read_mixture}
-    for name, read_option in (readers | other_readers).items():
+    for name, read_option in (readers | {"bias": _bias, "inputs": read_mixture}).items():
         if name in values:
-            try:
-                values[name] = read_option(values[name])
-            except InvalidArgument as error:
-                # labels are read first, and these look like features
-                swapped = name == "features" and values["labels"].shape[1:] not in ((), (1,))
-                if not swapped:
-                    raise
-                allowed = "rows and columns of numbers, and these of --labels are: swap the two"
-                raise InvalidArgument(name, error.value, allowed) from None
-    if not layer and values["labels"].dtype.kind == "S":  # text of bytes
-        values["labels"] = np.char.decode(values["labels"], "utf-8", "replace")
+            values[name] = read_option(values[name])
     if "classes" in values:
         values |= _named_labels(values["labels"], values["classes"])
     values["intercept"] = options.get("intercept", False)
     try:
         model = FirstLayer(**values) if layer else FeatureSample(**values)
     except InvalidArgument as error:
-        raise _of_tables(error, values) from None
+        raise InvalidArgument(error.name, error.value, _as_options(error.allowed)) from None
     return model, points, minimised
-
-
-def _of_tables(error: InvalidArgument, values: dict[str, Any]) -> InvalidArgument:
-    """The error of an argument in the words of the command line, and where it is read from a table
-    with lines of the file in the place of rows, and with code that writes another one."""
-    name, value, allowed = error.name, error.value, error.allowed
-    table, of_features = (getattr(values.get(one), "table", None) for one in (name, "features"))
-    if table is not None and isinstance(value, str):
-        value = re.sub(r"\brow (\d+)", lambda row: f"line {table.lines[int(row[1])]}", value)
-        value = value.replace("such rows", "such lines")
-    if table is not None and of_features is not None:
-        reading, key = f"in Python {table.reading()}", values[name].columns[0]
-        if realpath(table.path) == realpath(of_features.path):
-            whole = f"{reading}.dropna(subset={key!r}).{table.writing()} leaves out lines "
-            whole += f"without {name}"
-            allowed = re.sub(r"leave out rows w.*?(?= \(cl|$)", lambda _: whole, allowed)
-        in_order = f"{reading}.loc[{of_features.reading()}.index].{table.writing()}"
-        allowed = allowed.replace(f"{name}.loc[features.index]", in_order)
-        without_index = f"{reading}.{table.writing(index=False)}"
-        allowed = allowed.replace(f"numpy.array({name}) if", f"{without_index} if")
-    return InvalidArgument(name, value, _as_options(allowed))
 
 
 def _as_options(allowed: str) -> str:
     """Sentence on the arguments of Python, in the words of the command line."""
-    if re.search(r"\b(features|labels|strata|weights|directions)(\.T|\[)", allowed):
-        allowed += ", in Python before numpy.save writes the file"
-    allowed = allowed.replace("classes=np.unique(labels)", "--classes all")
+    allowed = re.sub(r"classes=(np.unique\(labels\)|range\(\d+\))", "--classes all", allowed)
     allowed = allowed.replace("labels.astype(int)", "given with --classes all")
     allowed = allowed.replace("classes=()", "--classes none").replace("classes=", "--classes ")
-    return re.sub(r"range\((\d+)\)", lambda n: ",".join(map(str, range(int(n[1])))), allowed)
+    if re.search(r"\b(features|labels|strata|weights|directions)[.[)]", allowed):
+        allowed += ", in Python before numpy.save, or of a table to_csv, writes the file"
+    return allowed
 
 
-def _named_labels(labels: Array, classes: Any) -> dict[str, Any]:
+def _named_labels(labels: Any, classes: Any) -> dict[str, Any]:
     """Labels and the names of their classes, of the labels' kind, text or whole numbers, as far as
     they can be; "all" of the labels as they are found, "none" of numbers."""
     labels = labels[:, 0] if labels.shape[1:] == (1,) else labels
@@ -168,7 +127,7 @@ def _named_labels(labels: Array, classes: Any) -> dict[str, Any]:
     names = [name.strip() for name in classes.split(",")] if isinstance(classes, str) else classes
     with suppress(ValueError, TypeError):  # no list, or text that is no number: refused there
         name_texts = [str(name) for name in names]
-        names = name_texts if labels.dtype.kind == "U" else [int(name) for name in name_texts]
+        names = name_texts if labels.dtype.kind in "UO" else [int(name) for name in name_texts]
     return {"labels": labels, "classes": names}
 
 
@@ -192,16 +151,7 @@ def _typed_points(options: Options, reach: bool, best: bool) -> dict[str, Any]:
     return points | ({"lam": BEST} if searched else {})
 
 
-def _bias(weights: str, value: Any) -> Any:
-    """The biases as typed: a number, or a file of them; or numbers of a problem file.  A name alone
-    is taken for one in the file of the ``weights``, which is asked for."""
+def _bias(value: Any) -> Any:
+    """The biases as typed: a number, or a file of them; or numbers of a problem file."""
     value = parse_law(value)
-    if isinstance(value, str):
-        if not Path(value).exists() and Path(weights).suffix in NAMING:
-            bias_file, name = file_and_name(value)
-            if not name and Path(bias_file).suffix not in (*NAMING, ".npy"):
-                allowed = f"FILE or FILE:NAME, such as {weights}:{value}"
-                raise InvalidArgument("bias", value, allowed)
-        return read_array("bias", value, WANTED["bias"])
-    bias_numbers = read_numbers("bias", value)
-    return bias_numbers.item() if bias_numbers.size == 1 else bias_numbers
+    return read_array("bias", value, WANTED["bias"]) if isinstance(value, str) else value

@@ -7,7 +7,6 @@ of the inputs, which may have a file of its own, and a table [groups] for an sRF
 or spikes, whose r, c and gamma are arrays.
 """
 
-import json
 import re
 import tomllib
 from dataclasses import Field, fields
@@ -21,7 +20,7 @@ from solvers.results import Array
 
 from ..array_files import Wanted, read_array
 from ..documents import open_regular
-from ..errors import OUR_NAMES, InvalidArgument, shorten
+from ..errors import OUR_NAMES, InvalidArgument
 from ..observables import BEST
 from ..problem import (
     ACTIVATIONS,
@@ -41,11 +40,7 @@ Options = dict[str, Any]
 
 GRID_FORMS = "a number, a,b,c, start:stop:count or start:stop:count:log"
 LARGEST_DOCUMENT = 500_000  # points, which take 2 GB
-# Parameters that take BEST in the place of a number, and in which commands.
-COMMANDS_OF_BEST = {
-    "lam": "replica curve, optimum, plan and readout take",
-    "eta": "replica curve, optimum and plan take",
-}
+SEARCHED = ("lam", "eta")  # parameters that take BEST in the place of a number
 FOLLOWING = ("alpha0", "alpha")  # an option, and its word for as many samples as the readout's
 
 
@@ -55,17 +50,6 @@ def single_number(name: str, grid: Array) -> float:
         allowed = "a single number here (run the command once for each)"
         raise InvalidArgument(name, grid.tolist(), allowed)
     return float(grid[0])
-
-
-def refuse_lists(options: Options) -> None:
-    """Refuse lists of names where a command takes one and ``learning_curve`` a list."""
-    for name in ("student", "theory", "loss"):
-        typed = options.get(name)
-        typed_names = [one.strip() for one in typed.split(",")] if isinstance(typed, str) else typed
-        if isinstance(typed_names, list) and len(typed_names) > 1:
-            in_python = f"in Python learning_curve(..., {name}={typed_names})"
-            allowed = f"a single name here: run the command once for each, or {in_python}"
-            raise InvalidArgument(name, typed, allowed)
 
 
 def one_or_axis(values: Array) -> Any:
@@ -81,11 +65,6 @@ def parse_grid(name: str, text: Any) -> Array:
     """
     if not isinstance(text, str):
         return axis(name, text)
-    if text == BEST:
-        best_hint = "a number here"
-        if name in COMMANDS_OF_BEST:
-            best_hint += f": {COMMANDS_OF_BEST[name]} the best, of ridge regression"
-        raise InvalidArgument(name, text, best_hint)
     try:
         if ":" not in text:
             return np.array([float(typed_number) for typed_number in text.split(",")])
@@ -94,7 +73,7 @@ def parse_grid(name: str, text: Any) -> Array:
         if not (spacing in ([], ["log"]) and max(map(abs, ends)) <= MAX_NUMBER and n >= 1):
             raise ValueError
     except ValueError:
-        word_form = f", or {BEST} alone where it is searched" if name in COMMANDS_OF_BEST else ""
+        word_form = f", or {BEST} alone where it is searched" if name in SEARCHED else ""
         if name == FOLLOWING[0]:
             word_form = f", or {FOLLOWING[1]} alone: as many as the readout's"
         raise InvalidArgument(name, text, GRID_FORMS + word_form) from None
@@ -168,59 +147,40 @@ GRIDS = (
 # Options of arrays given in files, in the place of a problem.
 GIVEN_FILES = ("weights", "directions", "features", "labels", "strata")
 OF_PROBLEMS = tuple(name for name in HELP if name not in (*GIVEN_FILES, "classes", "samples"))
+GROUP_FIELDS = (*SRF_FIELDS, "fractions", "bias")  # the keys of the table [groups]
 
 
 MOST_TOML_BYTES = 2**20  # bytes: a thousand times a long problem file, read in seconds
 # Arrays that each option accepts, once read as float64.
 NUMBERS, MATRIX = (Wanted((axes, axes), "biuf", 8) for axes in (1, 2))
-MEANS_LINE = 'a line means = [[1, 0], [-1, 0]], or typed: --inputs "{means=[[1,0],[-1,0]]}"'
+MEANS_LINE = 'means = [[1, 0], [-1, 0]], or typed, --inputs "{means=[[1,0],[-1,0]]}"'
 MIXTURE_KEYS = {"means": MATRIX, "covariances": MATRIX._replace(axes=(2, 3)), "fractions": NUMBERS}
 
 
-def read_mixture(mixture: str | dict[str, Any]) -> GaussianMixture:
+def read_mixture(mixture: Any) -> GaussianMixture:
     """Gaussian mixture of a TOML file, of a table of one, or of an inline table as typed.
 
     Its keys hold lists, or names of files beside it.  Mistakes are InvalidArgument of --inputs.
     """
-    typed, folder = mixture if isinstance(mixture, str) else "[inputs]", Path()
-    mixture_table: dict[str, Any]
-    try:
-        if not isinstance(mixture, str):
-            mixture_table = mixture
-        elif mixture.lstrip().startswith("{"):
-            mixture_table = parse_toml("inputs", mixture, f"inputs = {mixture}".encode())["inputs"]
-        else:
-            mixture_table, folder = read_toml("inputs", Path(mixture)), Path(mixture).parent
-    except InvalidArgument as error:
-        raise InvalidArgument("inputs", typed, f"{error.allowed} with {MEANS_LINE}") from None
-    for name in mixture_table:
-        if name not in MIXTURE_KEYS:
-            allowed = f"a file of {', '.join(MIXTURE_KEYS)}, without {name}"
-            raise InvalidArgument("inputs", typed, allowed)
-    if "means" not in mixture_table:
-        raise InvalidArgument("inputs", typed, f"a file with {MEANS_LINE}")
+    typed, folder = "[inputs]" if isinstance(mixture, dict) else str(mixture), Path()
+    if isinstance(mixture, dict):
+        mixture_table = mixture
+    elif typed.lstrip().startswith("{"):
+        mixture_table = parse_toml("inputs", typed, f"inputs = {typed}".encode())["inputs"]
+    else:
+        mixture_table, folder = read_toml("inputs", Path(typed)), Path(typed).parent
+    if not {"means"} <= mixture_table.keys() <= MIXTURE_KEYS.keys():
+        listed = f"{', '.join(MIXTURE_KEYS)}, the first given: {MEANS_LINE}"
+        raise InvalidArgument("inputs", typed, f"a table of {listed}")
     try:
         mixture_arrays = {
-            name: read_array(name, folder / value, MIXTURE_KEYS[name])
-            if isinstance(value, str)
-            else read_numbers(name, value)
-            for name, value in mixture_table.items()
+            name: read_array(name, folder / x, MIXTURE_KEYS[name]) if isinstance(x, str) else x
+            for name, x in mixture_table.items()
         }
         return GaussianMixture(**mixture_arrays)
     except InvalidArgument as error:
-        listed = re.sub(r" \(such as means\.reshape.*", ": [[1, 0], [-1, 0]]", error.allowed)
-        allowed = f"a file whose {error.name} are {listed}, not {error.value!s:.60}"
+        allowed = f"a table whose {error.name} are {error.allowed}, not {error.value!s:.60}"
         raise InvalidArgument("inputs", typed, allowed) from None
-
-
-def read_numbers(name: str, value: Any) -> Array:
-    """A number, or nested lists of them, as an array."""
-    try:
-        return np.asarray(value, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidArgument(
-            name, value, "numbers, in rows of one length, or a file of them"
-        ) from None
 
 
 def read_toml(name: str, path: Path) -> dict[str, Any]:
@@ -243,21 +203,23 @@ def parse_toml(name: str, source: str, content: bytes) -> dict[str, Any]:
             raise ValueError(f"larger than {MOST_TOML_BYTES} bytes, or keys of 20 parts and more")
         return tomllib.loads(toml_text)
     except (ValueError, RecursionError) as error:
-        allowed = f"a readable TOML file, with 0.5 for .5 and text in quotes ({error})"
+        allowed = f"readable TOML, with 0.5 for .5 and text in quotes ({error})"
         raise InvalidArgument(name, source, allowed) from None
 
 
-GROUP_FIELDS = (*SRF_FIELDS, "fractions", "bias")  # the keys of [groups]
-
-
 def read_config(path: Path, *, allow_import: bool = False) -> Options:
-    """The options in a TOML problem file; one with mistakes is refused, with all of them, and so is
-    one that names code to import, unless that is allowed."""
+    """The options in a TOML problem file; one with other keys is refused, and so is one that names
+    code to import, unless that is allowed."""
     config_options = read_toml("config", path)
-    mistakes = {name: _mistake(name, value, allow_import) for name, value in config_options.items()}
-    listed = [f"{name}: {mistake}" for name, mistake in sorted(mistakes.items()) if mistake]
-    if listed:
-        raise InvalidArgument("config", str(path), f"free of mistakes ({'; '.join(listed)})")
+    for name, value in config_options.items():
+        if name not in (*HELP, "groups"):
+            hint = f" (did you mean {OUR_NAMES[name]}?)" if name in OUR_NAMES else ""
+            allowed = f"a file without {name}, which is no option{hint}"
+            raise InvalidArgument("config", str(path), allowed)
+        holds_files = name in (*GIVEN_FILES, "bias", "inputs")
+        if is_import_path(value) and not (holds_files or allow_import):
+            allowed = f"free of code: --allow-import lets {name} = {value} import and run it"
+            raise InvalidArgument("config", str(path), allowed)
     return as_typed(config_options) if allow_import else config_options
 
 
@@ -266,54 +228,3 @@ def as_typed(options: Options) -> Options:
     return {
         name: Code(value) if is_import_path(value) else value for name, value in options.items()
     }
-
-
-def _mistake(name: str, value: Any, allow_import: bool) -> str:
-    """Mistake in the value of a key, in words; empty if there is none."""
-    if name not in KEYS:
-        option_meant = OUR_NAMES.get(name)
-        return "there is no such key" + (f": it is {option_meant}" if option_meant in KEYS else "")
-    allowed_types, allowed = KEYS[name]
-    try:
-        if _value_type(value) in allowed_types:
-            is_word = (name in COMMANDS_OF_BEST and value == BEST) or (name, value) == FOLLOWING
-            if name in (*GRIDS, "reuse") and not is_word:
-                parse_grid(name, value)
-            names_code = is_import_path(value) and name not in (*GIVEN_FILES, "bias", "inputs")
-            if names_code and not allow_import:
-                return f"imports and runs code ({value}): --allow-import lets a file do so"
-            return ""
-    except InvalidArgument as error:
-        allowed = error.allowed
-    return f"must be {allowed}, got {shorten(json.dumps(value, default=str), 60)}"
-
-
-def _value_type(value: Any, depth: int = 0) -> str:
-    """Type of a value, as ``KEYS`` names it; a bool is no number."""
-    if isinstance(value, list) and depth < 2:
-        entry_types = {_value_type(list_entry, depth + 1) for list_entry in value}
-        return f"list of {entry_types.pop() if len(entry_types) == 1 else 'several'}"
-    if isinstance(value, dict) and set(SRF_FIELDS) <= value.keys() <= set(GROUP_FIELDS):
-        return "groups"
-    if isinstance(value, dict) and {"means"} <= value.keys() <= MIXTURE_KEYS.keys():
-        return "mixture"
-    return {bool: "flag", str: "text", int: "number", float: "number"}.get(type(value), "other")
-
-
-AXIS = ("text", "number", "list of number")
-# Allowed types of the value of each key, and these in words.
-KEYS: dict[str, tuple[tuple[str, ...], str]] = (
-    dict.fromkeys(HELP, (("text",), "text in quotes"))
-    | {"classes": (("text", "list of text", "list of number"), "names: text in quotes, or a list")}
-    | dict.fromkeys((*GRIDS, "kinks", "reuse"), (AXIS, f"{GRID_FORMS}, or a list of numbers"))
-    | dict.fromkeys(FLAGS, (("flag",), "true or false"))
-    | dict.fromkeys(
-        ("readout", "bias"),
-        ((*AXIS, "list of text", "list of list of number"), "a name, a number, or a list of these"),
-    )
-    | {
-        "steps": (("text", "list of list of number"), "pairs, as in 2:1,2:1 or [[2, 1], [2, 1]]"),
-        "inputs": (("text", "mixture"), f"a file's name, or a table of {', '.join(MIXTURE_KEYS)}"),
-        "groups": (("groups",), f"a table of {', '.join(GROUP_FIELDS)}, the first three given"),
-    }
-)

@@ -24,6 +24,7 @@ from .option_table import (
     FIELDS,
     FOLLOWING,
     GRIDS,
+    GROUP_FIELDS,
     LARGEST_DOCUMENT,
     OF_PROBLEMS,
     SRF_FIELDS,
@@ -33,7 +34,6 @@ from .option_table import (
     parse_law,
     parse_steps,
     read_mixture,
-    refuse_lists,
     single_number,
 )
 from .printing import say
@@ -96,7 +96,6 @@ def parse_request(
         if name not in (*OF_PROBLEMS, "groups"):
             allowed = "left out here (replica readout takes it)"
             raise InvalidArgument(name, options[name], allowed)
-    refuse_lists(options)
     for name in ("student", "target", *required):
         if name not in options:
             raise InvalidArgument(name, None, "given")
@@ -114,6 +113,10 @@ def parse_request(
             if name in options and name not in model_fields:
                 raise InvalidArgument(name, options[name], "given with a step (--alpha0, --eta)")
     groups = options.get("groups", {})
+    are_groups = isinstance(groups, dict) and {*SRF_FIELDS} <= groups.keys() <= {*GROUP_FIELDS}
+    if "groups" in options and not are_groups:
+        allowed = f"a table of {', '.join(GROUP_FIELDS)}, the first three given"
+        raise InvalidArgument("groups", groups, allowed)
     if "bias" in groups and "bias" in options:
         raise InvalidArgument("bias", options["bias"], "given once: here or in [groups]")
 
@@ -179,14 +182,9 @@ def _way(options: Options) -> str:
     given = {way: [name for name in names if name in options] for way, names in all_ways.items()}
     typed_ways = [way for way, names in given.items() if names] or ["a step"]
     if len(typed_ways) > 1:
-        first, second_way = typed_ways[:2]
-        name = given[first][0]
-        raise InvalidArgument(
-            name,
-            options[name],
-            f"given without --{given[second_way][0]}: {first} ({', '.join(all_ways[first])}) or "
-            f"{second_way} ({', '.join(all_ways[second_way])}), not both",
-        )
+        first, second = (given[way] for way in typed_ways[:2])
+        allowed = f"given without --{second[0]}: {' or '.join(typed_ways)}, not both"
+        raise InvalidArgument(first[0], options[first[0]], allowed)
     needed_options = all_ways[typed_ways[0]]
     for name in needed_options:
         if name not in options:

@@ -15,7 +15,6 @@ import numpy as np
 import typer
 from numpy.typing import ArrayLike
 
-from solvers.resources import TIME_LIMIT
 from solvers.results import Array
 
 from .. import documents
@@ -110,16 +109,11 @@ class Output:
             else:
                 show()
 
-    def table(
-        self,
-        points: Sequence[dict[str, Any]],
-        columns: Sequence[str],
-        tested: str = "the mean label of each input",
-    ) -> None:
+    def table(self, points: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
         """Print the points as an aligned table, floats to seven digits.
 
         Unless it is to be wide, it has as many of the ``columns`` as fit into 100 characters and,
-        of more than 60 points, 20 at each end.  A note says what the test error is ``tested`` on.
+        of more than 60 points, 20 at each end.
         """
 
         def seven(value: Any) -> str:
@@ -142,12 +136,9 @@ class Output:
                 "shows all, --out FILE.csv saves them"
             )
         if any(name.endswith("classification_error") for name in columns):
-            squared = f"; the test error is squared, and on {tested}"
             say(
                 "note: classification_error is the share of new labels, with their noise, that the "
-                "sign of the output, or the largest of several, misses"
-                + squared
-                * ("loss_error" not in columns)
+                "sign of the output, or the largest of several, misses; the test error is squared"
             )
         if len(shown_columns) < len(table_cells):
             say(f"note: --wide also shows {', '.join(columns[len(shown_columns) :])}")
@@ -270,8 +261,6 @@ def warn_of_failures(points: Sequence[dict[str, Any]]) -> None:
     failed_statuses = [point["status"] for point in points if not point["converged"]]
     if failed_statuses:
         why = "; ".join(dict.fromkeys(failed_statuses)).replace("time_limit", "--time-limit")
-        if "--time-limit" in why:
-            why += f"; give each point more seconds, the default being {TIME_LIMIT:g}"
         say(f"WARNING: {len(failed_statuses)} of {len(points)} points: {why}")
 
 

@@ -23,22 +23,12 @@ Tolerance = Annotated[
 ]
 
 
-def parse_share(text: str) -> float:
-    """A share, as a number or in percent."""
-    try:
-        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        raise typer.BadParameter(f"it must be an error, such as 0.05 or 5%, got {text}") from None
-
-
 Reach = Annotated[
     float | None,
     typer.Option(
-        parser=parse_share,
-        metavar="ERROR",
-        help="An error, in the place of --samples: how many samples it needs.  Of classes that of "
-        "the classification, else the test error.  low and high are the numbers for the error "
-        "less and plus two standard errors over rows, as the band of --plot.",
+        help="An error such as 0.05, in the place of --samples: how many samples it needs.  Of "
+        "classes that of the classification, else the test error.  low and high are the numbers "
+        "for the error less and plus two standard errors over rows, as the band of --plot.",
     ),
 ]
 
@@ -101,8 +91,9 @@ def readout(
         return _reach(options, output, reach, most, time_limit)
     if most is not None:
         raise InvalidArgument("most", most, "given with --reach ERROR alone")
-    answer_options: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
-    return answer_readout(options, output, confusion=confusion, **answer_options)
+    return answer_readout(
+        options, output, confusion=confusion, quadrature_tol=quadrature_tol, time_limit=time_limit
+    )
 
 
 def answer_readout(
@@ -146,7 +137,7 @@ def answer_readout(
 
     def show() -> None:
         columns = printing.errors_first(dataset, loss)
-        output.table(document["points"], [*points, *columns], tested_on(model))
+        output.table(document["points"], [*points, *columns])
         confusion_rows = [
             {"of class": name} | {answer: f"{100 * share:.0f}" for answer, share in row.items()}
             for name, row in document.get("confusion", {}).items()
@@ -163,31 +154,10 @@ def answer_readout(
         printing.say(f"note: {output.out} has the errors: --out FILE.json has --confusion, too")
     if isinstance(model, FeatureSample) and model.of_two:
         printing.say(f"note: classes {model.of_two}")
-    is_scaled = isinstance(model, FeatureSample) and model.strata is None
-    if is_scaled and "samples" in points and np.any(observables.beyond(model, points["samples"])):
-        lam = float(dataset.lam.values.flat[-1 if searched else 0])  # of the most samples
-        printing.say(f"note: {_class_scale_note(model, lam, loss)}")
     if not isinstance(model, FeatureSample):  # of which a note of the curve says so
         printing.note_edges(dataset.get("at_edge", ()))
     printing.warn_of_failures(document["points"])
     return bool(dataset.converged.all())
-
-
-def _class_scale_note(model: Any, lam: float, loss: Any) -> str:
-    """Sentence on how Gaussian classes change the classification error at the largest number of
-    samples with a theory row by row."""
-    at: dict[str, Any] = dict(samples=model.most_by_rows, lam=lam, loss=loss)
-    points = (
-        observables.solve_layer(one, **at)[0] for one in (model, observables.classes_of(model))
-    )
-    row_error, class_error = (point.classification_error for point in points)
-    changed = f"change the classification error by {class_error / row_error - 1:+.1%}"
-    return f"Gaussian classes, at samples={at['samples']}, lam={lam:g}, {changed}"
-
-
-def tested_on(model: Any) -> str:
-    """The words for a test error."""
-    return "the labels" if isinstance(model, FeatureSample) else "the mean label of each input"
 
 
 def _reach(options: Options, output: Output, reach: float, most: Any, time_limit: float) -> bool:
@@ -218,7 +188,7 @@ def _reach(options: Options, output: Output, reach: float, most: Any, time_limit
         if np.isnan(needed.samples):
             printing.answer(said)
         else:
-            output.table(document["points"], list(row), tested_on(model))
+            output.table(document["points"], list(row))
             if band:
                 printing.say(f"note: low and high are {observables.BAND_TEXT}")
 

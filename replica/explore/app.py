@@ -154,9 +154,7 @@ def _(button, dots, state):
     if button.value:
         try:
             with mo.status.spinner("networks are trained"):
-                _asked = mo.app_meta().request
-                _session = _asked.query_params.get("session_id") if _asked else None
-                dots[simulation_command(state)] = simulate(state, _session)
+                dots[simulation_command(state)] = simulate(state)
         except REFUSALS as _error:
             refused = str(_error)
     return (refused,)

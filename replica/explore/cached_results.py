@@ -6,11 +6,10 @@ import json
 import shlex
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import lru_cache
+from threading import Lock
 from time import thread_time
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
@@ -21,7 +20,7 @@ import xarray as xr
 from solvers.resources import deadline
 from solvers.results import Array, ConvergenceError
 
-from ..cli import ALONE, OPEN, parse_grid
+from ..cli import parse_grid
 from ..convex import Loss
 from ..errors import InvalidArgument
 from ..observables import Bounds, BoundsOverEta, Solution, learning_curve, solve
@@ -47,11 +46,11 @@ def in_turn(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 def point(state: State) -> Solution:
     """Theory at the point of a state."""
     request = request_of(state)
-    point_alpha, point_lam = number_of(state, "at"), number_of(state, "lam")
-    point_solution = _cached_point(request.single_model(), point_alpha, point_lam, request.loss)
-    if not point_solution.converged:  # it may in more time
+    at, lam = number_of(state, "at"), number_of(state, "lam")
+    solution = _cached_point(request.single_model(), at, lam, request.loss)
+    if not solution.converged:  # it may in more time
         _cached_point.cache_clear()
-    return point_solution
+    return solution
 
 
 @lru_cache(maxsize=64)
@@ -61,26 +60,19 @@ def _cached_point(model: SpikedRandomFeatures, alpha: float, lam: float, loss: L
 
 @lru_cache(maxsize=64)
 def curve(
-    model: SpikedRandomFeatures, grid: tuple[float, ...], lam: float, loss: Loss
-) -> xr.Dataset:
-    """Errors over as much of a ``grid`` of alpha as there is time for."""
-    at: dict[str, Any] = {"lam": lam, "loss": loss, "time_limit": WAIT}
-    return _grid_in_time(np.array(grid), lambda alpha: learning_curve(model, alpha=alpha, **at))
-
-
-@lru_cache(maxsize=16)
-def over_rates(
-    model: SpikedRandomFeatures, rates: tuple[float, ...], grid: tuple[float, ...], lam: float,
-    loss: Loss,
+    model: SpikedRandomFeatures, lam: float, loss: Loss, alpha: tuple[float, ...],
+    eta: tuple[float, ...] = (),
 ) -> xr.Dataset:  # fmt: skip
-    """Errors over a ``grid`` of alpha at as many of the learning rates as there is time for."""
-    fit: dict[str, Any] = {"alpha": np.array(grid), "lam": lam, "loss": loss, "time_limit": WAIT}
+    """Errors over as much of a grid of ``alpha`` as there is time for; or over all of it at as many
+    of the learning rates ``eta`` as there is time for."""
+    axes: dict[str, Any] = {"alpha": np.array(alpha)}
 
-    def rate_errors(eta: Array) -> xr.Dataset:
+    def errors(some_values: Array) -> xr.Dataset:
         with deadline(WAIT):  # all of them
-            return learning_curve(model, eta=eta, **fit)
+            some_axes = axes | {"eta" if eta else "alpha": some_values}
+            return learning_curve(model, **some_axes, lam=lam, loss=loss, time_limit=WAIT)
 
-    return _grid_in_time(np.array(rates), rate_errors, 6.0)  # times as long, for a map
+    return _grid_in_time(np.array(eta or alpha), errors, 6.0 if eta else 1.0)  # longer for a map
 
 
 @lru_cache(maxsize=64)
@@ -105,7 +97,7 @@ def spectrum(model: SpikedRandomFeatures, at: float) -> Spectrum:
         If it is not found in time, or not all of it.
     """
     groups = len(model.geometry.fractions)
-    if groups > 6:
+    if groups > 6:  # of which 48 take far more than WAIT to be given up
         raise ConvergenceError(f"the spectrum of {groups} groups of neurons takes minutes", None)
     cached_spectrum = spectrum_of(model, at, time_limit=WAIT)
     if not cached_spectrum.converged:
@@ -137,6 +129,7 @@ def _grid_in_time(grid: Array, compute_points: Callable[[Array], T], longer: flo
 
 SIMULATION = {"dimension": "300", "seeds": "4", "rng": "1"}  # seconds on a laptop
 PATIENCE = 120.0  # seconds
+ALONE = Lock()  # held while a page simulates: each takes a core
 
 
 class SimulatedCurve(NamedTuple):
@@ -146,10 +139,8 @@ class SimulatedCurve(NamedTuple):
     command: str
 
 
-def simulate(state: State, session: str | None = None) -> SimulatedCurve:
-    """Simulate a few small networks, by the command that is shown for it.
-
-    One simulation runs at a time, and ends when the page of its ``session`` is closed.
+def simulate(state: State) -> SimulatedCurve:
+    """Simulate a few small networks, by the command that is shown for it, in a process of its own.
 
     Raises
     ------
@@ -158,34 +149,23 @@ def simulate(state: State, session: str | None = None) -> SimulatedCurve:
     """
     request_of(state)
     command_line = simulation_command(state)
+    arguments = [*shlex.split(command_line)[1:], "--json", "--workers", "1"]
+    streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
     if not ALONE.acquire(blocking=False):
         raise InvalidArgument("the simulation", None, "alone: another page's is running")
     try:
-        known = session if OPEN else None
-        process_done = finished([*shlex.split(command_line)[1:], "--json", "--workers", "1"], known)
+        done = subprocess.run(
+            [sys.executable, "-m", "validation", *arguments], timeout=PATIENCE, **streams
+        )
+    except subprocess.TimeoutExpired:
+        raise InvalidArgument("the simulation", None, f"done in {PATIENCE:g} s") from None
     finally:
         ALONE.release()
-    if process_done.returncode:
-        messages = process_done.stderr.strip().splitlines() or [f"status {process_done.returncode}"]
+    if done.returncode:
+        messages = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
         raise InvalidArgument("the simulation", messages[-1], "possible")
-    simulated_points = pandas.DataFrame(json.loads(process_done.stdout)["points"], dtype=float)
+    simulated_points = pandas.DataFrame(json.loads(done.stdout)["points"], dtype=float)
     return SimulatedCurve(simulated_points.set_index(["alpha", "lam"]).to_xarray(), command_line)
-
-
-def finished(arguments: list[str], session: str | None) -> subprocess.CompletedProcess[str]:
-    """A command of ``validation`` in a process of its own, killed when it takes too long, or when
-    its page is closed: an InvalidArgument."""
-    program, end = [sys.executable, "-m", "validation", *arguments], time.monotonic() + PATIENCE
-    process_pipes: dict[str, Any] = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
-    with subprocess.Popen(program, stdin=subprocess.DEVNULL, text=True, **process_pipes) as process:
-        try:
-            while time.monotonic() < end and (session is None or session in OPEN):
-                with suppress(subprocess.TimeoutExpired):
-                    process_output = process.communicate(timeout=0.2)
-                    return subprocess.CompletedProcess(program, process.returncode, *process_output)
-        finally:
-            process.kill()
-    raise InvalidArgument("the simulation", None, f"done in {PATIENCE:g} s, its page open")
 
 
 def simulation_command(state: State) -> str:

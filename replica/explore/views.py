@@ -76,7 +76,7 @@ def _curve(state: State) -> xr.Dataset:
     """The errors of a state over its alpha."""
     curve_request, lam = request_of(state), number_of(state, "lam")
     return cached_results.curve(
-        curve_request.single_model(), tuple(curve_request.alpha.tolist()), lam, curve_request.loss
+        curve_request.single_model(), lam, curve_request.loss, tuple(curve_request.alpha.tolist())
     )
 
 
@@ -100,7 +100,7 @@ def map_view(state: State) -> View:
     request, lam = request_of(state), number_of(state, "lam")
     axis_texts = {"eta": f"0.1:20:{MAP_SIDE}:log", "alpha": texts.coarse(state["alpha"], MAP_SIDE)}
     rates, alphas = (tuple(parse_grid(name, text).tolist()) for name, text in axis_texts.items())
-    map_errors = cached_results.over_rates(request.single_model(), rates, alphas, lam, request.loss)
+    map_errors = cached_results.curve(request.single_model(), lam, request.loss, alphas, rates)
     eta, alpha = (texts.grid_code(text) for text in axis_texts.values())
     call_arguments = f"eta={eta}, alpha={alpha}, lam={lam}{texts.loss_code(state)}"
     lines = [
@@ -118,10 +118,8 @@ def map_view(state: State) -> View:
 def bounds_view(state: State) -> View:
     """Bounds on the test error over the learning rate, and the functions that attain them."""
     rate_text = "0.3:30:19:log"  # from hardly a step to one that saturates most students
-    state_bounds, bound_rates = (
-        cached_results.bounds(request_of(state).problem),
-        parse_grid("eta", rate_text),
-    )
+    state_bounds = cached_results.bounds(request_of(state).problem)
+    bound_rates = parse_grid("eta", rate_text)
     # over the rate they depend on neither that of the state nor the width
     fixed_request = request_of({**state, "eta": "1", "beta": "1"})
     found = cached_results.bounds_over(fixed_request.problem, tuple(bound_rates.tolist()))
@@ -151,11 +149,8 @@ def spectrum_view(state: State) -> View:
         spectrum_found = cached_results.spectrum(model, spectrum_alpha)
         figure, table = plotting.plot_spectrum(spectrum_found).figure, partial(_csv, spectrum_found)
     except ConvergenceError as error:
-        note_text = str(error)
-        if error.result is None:  # it was not found in time
-            note_text += "; the programs below have 600 seconds"
-            time_limit_code = ", time_limit=600.0"
-            options["time-limit"] = "600"
+        note_text = f"{error}; the programs below have 600 seconds"
+        time_limit_code, options["time-limit"] = ", time_limit=600.0", "600"
     program_lines = [
         f"found = replica.spectrum(model, alpha={spectrum_alpha}{time_limit_code})",
         "print(found.edges, found.outliers)",

@@ -63,7 +63,8 @@ class GaussianMixture(Described):
             raise InvalidArgument("fractions", given_shares, allowed)
         covariances = self.covariances
         if covariances is not None:
-            covariance_axes = 2 if np.ndim(covariances) == 2 else 3
+            covariances = plain_array("covariances", covariances)
+            covariance_axes = 2 if covariances.ndim == 2 else 3
             covariances = finite_array("covariances", covariances, covariance_axes)
             if covariances.shape not in ((K, K), (J, K, K)):
                 allowed = f"of shape {(J, K, K)}, or {(K, K)} for all components"

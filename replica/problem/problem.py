@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..errors import InvalidArgument, check_fields
+from ..errors import InvalidArgument, check_names
 from .activation import Activation
 from .checks import MAX_NUMBER, assign, flag, number
 from .labels import LabelLaw, label_noise
@@ -49,7 +49,7 @@ class Problem(ABC):
 
     def __new__(cls, *args: Any, **given: Any) -> "Problem":
         """Raise TypeError for an unknown argument, with the name that was probably meant."""
-        check_fields(cls, fields(cls), args, given)
+        check_names(cls.__name__, [field.name for field in fields(cls)], given)
         return object.__new__(cls)
 
     @property

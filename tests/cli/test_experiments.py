@@ -102,7 +102,7 @@ def test_an_interruption_says_what_is_kept(tmp_path, capsys, monkeypatch):
     assert len(list((tmp_path / "cells").glob("*.json"))) == 4
     monkeypatch.setenv("CELLS", "2")
     assert validate(f"compare {line.partition(' ')[2]}") == 130
-    assert "none is kept: with --store FOLDER all that is simulated is" in capsys.readouterr().err
+    assert "none is kept: with --store FOLDER they are" in capsys.readouterr().err
 
 
 def test_the_layers_drawn_are_a_theory_on_the_command_line(capsys):

@@ -64,7 +64,7 @@ def test_a_problem_file_with_its_law(tmp_path, capsys):
         ("--target classes:1,-1", "--target must be given with inputs"),
         ("--target classes:1,-1,2 --inputs FILE", "a number for each of 2 components"),
         ("--target sin --inputs nowhere.toml", "--inputs must be a readable TOML file"),
-        ("--target sin --inputs gaussian", "with a line means = [[1, 0], [-1, 0]], or typed:"),
+        ("--target sin --inputs gaussian", "--inputs must be a readable TOML file"),
         ("--target sin --decay 1", "--decay must be 0 or more and less than 1"),
     ],
 )
@@ -76,7 +76,7 @@ def test_refused_in_one_line(line, sentence, file, capsys):
 def test_a_law_with_a_mistake(tmp_path, capsys):
     path = tmp_path / "problem.toml"
     path.write_text(TABLE.replace("fractions", "shares"))
-    assert "inputs: must be a file's name, or a table" in refusal(capsys, f"curve --config {path}")
+    assert "--inputs must be a table of means, cov" in refusal(capsys, f"curve --config {path}")
 
 
 TWO = "--student erf --target classes:1,-1 --alpha0 1 --eta 2 --alpha 2 --lam .1"
@@ -93,12 +93,16 @@ def test_a_mixture_in_the_line(capsys, tmp_path):
         )
         assert read == typed
     for given, said in (
-        ("{means=[[1,0]}", "--inputs must be a readable TOML file"),
-        ("{mean=[[1,0]]}", "without mean, got {mean"),
-        ("{fractions=[1]}", "with a line means = [[1, 0], [-1, 0]], or typed:"),
-        ("{means=[1,0]}", "are an array with 2 axes and numbers in it: [[1, 0], [-1, 0]], not"),
-        ("{means=[[1,0],[1]]}", "are numbers, in rows of one length"),
-        ("{means=[[1,0]], means=[[1,0]]}", "--inputs must be a readable TOML file"),
+        ("{means=[[1,0]}", "--inputs must be readable TOML"),
+        ("{mean=[[1,0]]}", "the first given: means = [[1, 0], [-1, 0]], or typed"),
+        ("{fractions=[1]}", "the first given: means"),
+        ("{means=[1,0]}", "means are an array with 2 axes and numbers in it"),
+        (
+            "{means=[[1,0]], covariances=[[[1,0],[0,1]],[[1]]]}",
+            "whose covariances are an array of numbers",
+        ),
+        ("{means=[[1,0],[1]]}", "whose means are an array of numbers, all rows of one length"),
+        ("{means=[[1,0]], means=[[1,0]]}", "--inputs must be readable TOML"),
     ):
         assert said in refusal(capsys, f"curve {TWO} --inputs '{given}'")
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.cli.commands import refusal, theory, validate
+from tests.cli.commands import document, refusal, theory, validate
 from tests.processes import python
 
 STEP = "curve --student tanh --target sin --alpha0 20 --eta 3"
@@ -39,7 +39,7 @@ SMALL = "--dimension 30 --seeds 2"
             ["did you mean leaky_relu?), or a function"],
         ),
         (POINT.replace("tanh", "mish"), ["tanh, erf, sin", "mymodule:act with def act(x)"]),
-        ("simulate --alpha 1", ["No such command 'simulate'", "replica-validate simulate?"]),
+        ("simulate --alpha 1", ["No such command 'simulate'", "did you mean replica-validate?"]),
         (POINT.replace("sin", "max(z1,0)"), ["did you mean relu?", "mymodule:act"]),
         (POINT.replace("sin", "foo(z1)"), ["arithmetic in z1", "module:function"]),
         (f"{STEP} --alpha 1:2 --lam 1", ["--alpha", "1:2", "start:stop:count"]),
@@ -53,21 +53,21 @@ SMALL = "--dimension 30 --seeds 2"
         ("curve --target sin --alpha 1 --lam 1", ["--student must be given"]),
         ("curve --student tanh --target sin --alpha 1 --lam 1", ["--alpha0 must be given"]),
         (f"{POINT} --nonsense 1", ["--nonsense"]),
-        (f"{POINT} --learning-rate 1", ["it is --eta"]),
-        (f"{POINT} --sigma 1", ["it is --noise, a variance"]),
-        (f"{POINT} --seeds 3", ["replica-validate compare sets simulated points"]),
-        (f"{POINT} --features F.npy", ["replica readout takes it"]),
+        (f"{POINT} --learning-rate 1", ["did you mean eta?"]),
+        (f"{POINT} --sigma 1", ["did you mean noise, a variance?"]),
+        (f"{POINT} --seeds 3", ["did you mean replica-validate?"]),
+        (f"{POINT} --features F.npy", ["did you mean replica readout?"]),
         (
             "bounds --student tanh --target sin --alpha0 20 --eta 3 --dimension 300",
-            ["in Python learning_curve(", "dimension=500"],
+            ["did you mean learning_curve(", "dimension=500"],
         ),
         # a word that stands for a number
         (f"{STEP} --alpha 1 --lam bset", ["--lam", "or best alone where it is searched"]),
         (POINT.replace("--alpha0 20", "--alpha0 alhpa"), ["--alpha0", "or alpha alone"]),
         # one value, where others are grids
-        (f"{POINT} --theory srf,network", ["once for each", "theory=['srf', 'network']"]),
-        (f"{POINT} --loss square,huber:1", ["once for each", "loss=['square', 'huber:1']"]),
-        (POINT.replace("tanh", "tanh,relu"), ["once for each", "student=['tanh', 'relu']"]),
+        (f"{POINT} --theory srf,network", ["--theory must be srf or network"]),
+        (f"{POINT} --loss square,huber:1", ["--loss must be one of square"]),
+        (POINT.replace("tanh", "tanh,relu"), ["--student must be one of"]),
         ("plan --student tanh --target sin --eta 3 --budget 1,2", ["--budget", "once for each"]),
         (f"{STEP} --alpha 1:3:100000000000 --lam 1", ["--alpha", "at most 500000", "GB"]),
         (f"{POINT} --readout cauchy", ["--readout", "cauchy", "gaussian"]),
@@ -125,20 +125,6 @@ def test_an_option_that_would_be_ignored_is_refused(command, line, capsys):
     assert said.startswith(f"error: No such option {line.split()[1]}")
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ('loss = "logistic"', "--loss must be the square"),
-        ('theory = "srf"', "--theory must be network"),
-        ("reuse = 0.5", "--reuse must be left out"),
-    ],
-)
-def test_a_plan_refuses_what_a_problem_file_has_beside_it(content, said, tmp_path, capsys):
-    path = tmp_path / "problem.toml"
-    path.write_text(f'student = "erf"\ntarget = "sin"\neta = 1\n{content}\n')
-    assert said in refusal(capsys, f"plan --config {path} --budget 2")
-
-
 def test_what_plays_no_part_of_a_problem_file_is_told(tmp_path, capsys):
     path = tmp_path / "problem.toml"
     path.write_text('student = "tanh"\ntarget = "sin"\nalpha0 = 2\neta = 1\nloss = "huber:1"\n')
@@ -146,14 +132,13 @@ def test_what_plays_no_part_of_a_problem_file_is_told(tmp_path, capsys):
     of_theory, unused = capsys.readouterr().err.splitlines()
     assert of_theory.startswith("note: theory of the sRF")
     assert unused == f"note: loss of {path} play no part in this command"
+    others = 'student = "erf"\ntarget = "sin"\neta = 1\n'
+    path.write_text(f'{others}loss = "logistic"\ntheory = "srf"\nreuse = 0.5\n')
+    found = document(capsys, f"plan --config {path} --budget 2")
+    path.write_text(others)
+    assert found == document(capsys, f"plan --config {path} --budget 2")
     path.write_text("eta = .5\n")
     assert "with 0.5 for .5" in refusal(capsys, f"curve --config {path}")
-
-
-@pytest.mark.parametrize("command", ["compare", "simulate", "alignment", "spectrum"])
-def test_several_dimensions_are_those_of_a_ladder(command, capsys):
-    message = refusal(capsys, f"{command} {BARE} --eta 3 --dimension 200,500", validate)
-    assert "compare takes several by --ladder 250,500,1000" in message
 
 
 def test_a_ladder_has_dimensions_of_its_own(capsys):
@@ -178,7 +163,7 @@ def test_numbers_and_letters_that_are_none(command, line, parts, capsys):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("variable", "value"),
-    [("MPLBACKEND", "x"), ("NUMBA_NUM_THREADS", "0"), ("COLUMNS", "9" * 9), ("COLUMNS", "x")],
+    [("MPLBACKEND", "x"), ("NUMBA_NUM_THREADS", "0"), ("COLUMNS", "x")],
 )
 def test_variables_of_others(variable, value, tmp_path):
     """What a library of ours would stumble over, or take forever with."""
@@ -205,28 +190,23 @@ def test_closed_and_full_streams(closed, status):
     assert "Traceback" not in done.stderr
 
 
-def test_every_mistake_in_a_problem_file(tmp_path, capsys):
-    path = tmp_path / "problem.toml"
-    path.write_text('student = 3\nwidth = 2\nalpha = "1:2"\nlam = {}\n')
-    line = refusal(capsys, f"curve --config {path}")
-    for key in ("student", "width", "alpha", "lam"):
-        assert f"{key}: " in line
-
-
 @pytest.mark.parametrize(
-    ("key", "value", "allowed"),
+    ("key", "value", "said"),
     [
-        ("alpha0", "true", "a number, a,b,c, start:stop:count"),
-        ("eta", "[1, true]", "a number, a,b,c, start:stop:count"),
-        ("intercept", "1", "true or false"),
-        ("student", "3", "text in quotes"),
-        ("readout", "true", "a name, a number, or a list of these"),
-        ("steps", "2", "pairs, as in 2:1,2:1 or [[2, 1], [2, 1]]"),
+        ("alpha0", "true", "--alpha0 must be a number"),
+        ("eta", "[true]", "--eta must be a number"),
+        ("intercept", "1", "--intercept must be True or False"),
+        ("student", "3", "--student must be"),
+        ("readout", "true", "--readout must be"),
+        ("steps", "2", "--steps must be a sequence of pairs"),
+        ("width", "2", "without width, which is no option (did you mean beta, p/d?)"),
+        ("lam", "{}", "--lam must be a number"),
     ],
 )
-def test_a_value_of_another_kind_in_a_problem_file(key, value, allowed, tmp_path, capsys):
+def test_a_value_of_another_kind_in_a_problem_file(key, value, said, tmp_path, capsys):
     path = tmp_path / "problem.toml"
-    path.write_text(f"{key} = {value}\n")
-    line = refusal(capsys, f"curve --config {path}")
-    assert f"({key}: must be {allowed}" in line
-    assert f"got {value})" in line
+    others = {"student": "'tanh'", "target": "'sin'", "alpha0": "1", "eta": "1", "lam": "1"}
+    others = {} if key == "steps" else others
+    values = {"student": "'tanh'", "target": "'sin'", "alpha": "1", "lam": "1"} | others
+    path.write_text("".join(f"{k} = {v}\n" for k, v in (values | {key: value}).items()))
+    assert said in refusal(capsys, f"curve --config {path}")

@@ -78,10 +78,12 @@ def test_refused_in_one_line(line, model, reason, capsys):
 
 
 def test_the_former_name_of_the_theory_says_the_new_one(tmp_path, capsys):
-    assert "--theory" in refusal(capsys, f"curve {LINE} --model network")
+    assert "did you mean theory?" in refusal(capsys, f"curve {LINE} --model network")
     path = tmp_path / "problem.toml"
     path.write_text('model = "network"\n')
-    assert "model: there is no such key: it is theory" in refusal(capsys, f"curve --config {path}")
+    assert "without model, which is no option (did you mean theory?)" in refusal(
+        capsys, f"curve --config {path}"
+    )
 
 
 def test_keys_of_a_problem_file(tmp_path, capsys):

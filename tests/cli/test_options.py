@@ -34,8 +34,8 @@ def test_what_is_not_given_is_the_constructors_default(options, kind):
 @pytest.mark.parametrize(
     ("groups", "mistake"),
     [
-        ("r = [1, 2]\nc = 1", "groups: must be a table of r, c, gamma"),
-        ("r = [1, 2]\nc = 1\ngamma = 0\nfraction = 1", "groups: must be a table of r, c, gamma"),
+        ("r = [1, 2]\nc = 1", "--groups must be a table of r, c, gamma"),
+        ("r = [1, 2]\nc = 1\ngamma = 0\nfraction = 1", "--groups must be a table of r, c, gamma"),
         ("r = ['x', 2]\nc = 1\ngamma = 0.5", "--r must be a finite number"),
     ],
 )

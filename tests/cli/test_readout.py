@@ -1,6 +1,5 @@
 """``replica readout``, and simulations of the same: a first layer, or features, in files."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -110,7 +109,7 @@ def test_arrays_of_every_version_and_order(files, made, version, capsys):
     "made",
     [
         lambda y: y[:, None], lambda y: y > 0, lambda y: (y[:, None] > 0).astype(int),
-        lambda y: np.where(y > 0, "dog", "cat"), lambda y: np.where(y > 0, b"dog", b"cat"),
+        lambda y: np.where(y > 0, "dog", "cat"),
     ],
 )  # fmt: skip
 def test_labels_of_two_classes_in_a_file(made, capsys):
@@ -144,21 +143,30 @@ def test_classes_are_named_in_the_order_of_outputs(labels, classes, named, capsy
     )
 
 
-def test_what_the_test_error_is_of(capsys):
-    """Features have labels and no target; layers have one."""
-    np.save("D.npy", np.eye(30)[0])
-    lines = (
-        (theory, f"readout {FEATURES} {POINTS}", "and on the labels"),
-        (validate, f"compare {FEATURES} {POINTS} --seeds 2 --rng 0", "and on the labels"),
-        (
-            theory,
-            f"readout {LAYER.replace('sin', 'sign')} {POINTS}",
-            "on the mean label of each input",
-        ),
+@pytest.mark.slow
+def test_the_best_penalty(capsys):
+    """At every number of samples, and with the samples that an error needs."""
+    few = {name: values[950:1050:4] for name, values in sample().items()}
+    np.save("F.npy", few["features"])
+    np.save("y.npy", few["labels"])
+    found = document(capsys, f"readout {FEATURES} --samples 12 --lam best")["points"]
+    curve = learning_curve(FeatureSample(**few), samples=[12], lam="best")
+    assert [point["lam"] for point in found] == pytest.approx(curve.lam.values, rel=1e-9)
+    line = f"readout {FEATURES} --lam best --reach"
+    (point,) = document(capsys, f"{line} .25")["points"]
+    of = samples_needed(FeatureSample(**few), lam="best", classification_error=0.25)
+    assert point["samples"] == pytest.approx(of.samples, rel=1e-9)
+    beside = np.searchsorted(of.curve.samples, of.samples) + np.array([-1, 0])
+    low, high = sorted(of.curve.lam.values[beside])
+    assert low <= point["lam"] <= high
+    assert theory(f"{line} .01") == 1
+    unreached = samples_needed(FeatureSample(**few), lam="best", classification_error=0.01)
+    assert f"lam {unreached.lam:.4g}, samples more than" in capsys.readouterr().out
+    reach = f"readout {FEATURES} --lam 1 --reach"
+    assert "1 - accuracy), got 0.95" in refusal(capsys, f"{reach} 0.95")
+    assert "or best alone where it is searched, got best" in refusal(
+        capsys, f"compare {FEATURES} --samples 12 --lam best", validate
     )
-    for command, line, said in lines:
-        command(line)
-        assert said in capsys.readouterr().err.replace("\n", " ")
 
 
 def test_how_many_samples_an_error_needs(capsys):
@@ -187,7 +195,7 @@ def test_how_many_samples_an_error_needs(capsys):
         ("--lam 1 --confusion", "--confusion must be left out with --reach"),
         ("--lam 1 --most 2", "--most must be 8 or more"),
         ("--lam 1 --quadrature-tol 1e-4", "--quadrature-tol must be left out with --reach"),
-        ("", "--lam must be given: a penalty, such as 0.1"),
+        ("", "--lam must be given: Ridge penalty lambda"),
     ):
         assert message in refusal(capsys, f"readout {FEATURES} --reach .3 {more}")
     told = refusal(capsys, f"{line} --reach 2")
@@ -206,8 +214,16 @@ def test_a_band_without_an_end_is_said(capsys):
     assert "(--most)" in err
 
 
+def test_more_samples_than_rows_are_said(caplog):
+    assert theory(f"readout {FEATURES} --samples 1000,4000 --lam 1") == 0
+    assert "1 of 2 points, at samples 4000, have more samples than rows" in caplog.text
+    caplog.clear()
+    assert theory(f"readout {FEATURES} --samples 1000 --lam 1") == 0
+    assert "more samples" not in caplog.text
+
+
 def test_several_classes(capsys):
-    """Their confusion as text, data and a picture, and a note on more samples than rows."""
+    """Their confusion as text, data and a picture."""
     of = np.arange(600) % 3
     features = np.random.default_rng(2).standard_normal((600, 4)) + np.eye(3, 4)[of]
     np.save("F.npy", features)
@@ -227,9 +243,6 @@ def test_several_classes(capsys):
         assert theory(f"{line} --samples 100 --confusion --out {file}") == 0
         assert ("--out FILE.json has" in capsys.readouterr().err) != has_matrix
         assert ("confusion" in Path(file).read_text()) == has_matrix
-    assert theory(f"{line} --samples 800") == 0
-    note = re.search(r"samples=600, lam=0.1, .* by ([+-][\d.]+)%", capsys.readouterr().err)
-    assert abs(float(note[1])) < 5  # these are Gaussian: what rows scatter by
     for more, message in (
         ("--samples 50,100 --confusion --plot of.png", "at one --samples and --lam"),
         ("--samples 50 --confusion --labels vectors.npy", "of labels that are classes"),
@@ -309,6 +322,15 @@ def test_a_score_over_a_standard_error_of_zero_is_shown(capsys):
     """Both draws of the one row that is left are right."""
     assert validate(f"compare {FEATURES} --samples 1999 --lam 1 --seeds 2 --rng 0") == 0
     assert "-inf" in capsys.readouterr().out
+
+
+def test_a_limit_of_time_has_the_name_of_its_option(capsys):
+    np.save("many.npy", np.random.default_rng(0).standard_normal((2000, 200)))
+    np.save("of.npy", np.arange(2000) % 5)
+    line = "readout --features many.npy --labels of.npy --samples 500 --lam best"
+    assert theory(f"{line} --time-limit 0.1") == 1
+    err = capsys.readouterr().err
+    assert "(--time-limit)" in err
 
 
 @pytest.mark.parametrize("lam", ["1", "0.123456789", "1,1.23456789e-5"])

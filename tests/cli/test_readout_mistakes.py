@@ -69,8 +69,8 @@ def bad_arrays():
         (f"{LAYER} --alpha 1", ["--alpha must be left out with --samples"]),
         (f"{LAYER} --labels y.npy", ["--labels must be left out with --weights"]),
         (f"{LAYER} --features F.npy", ["must be left out with --features"]),
-        (f"{LAYER} --inputs means.toml", ["--inputs", "whose means are numbers"]),
-        (f"{LAYER} --inputs other.toml", ["--inputs", "without mean"]),
+        (f"{LAYER} --inputs means.toml", ["--inputs", "whose means are an array of numbers"]),
+        (f"{LAYER} --inputs other.toml", ["--inputs must be a table of means, covariances, frac"]),
         (f"{LAYER} --inputs none.toml", ["--inputs", "a readable TOML file"]),
         (FEATURES.replace("y.npy", "D.npy"), ["--labels", "2000 rows"]),
         (f"{FEATURES} --strata ids.npy", ["leave out rows without strata"]),
@@ -81,24 +81,20 @@ def bad_arrays():
         (FEATURES.replace("y.npy", "y.csv"), ["--labels", "No such file"]),
         (FEATURES.replace("F.npy", "turned.npy"), ["--labels must be one for each of the 4 rows",
                                                    "features.T), in Python before numpy.save"]),
-        ("--features y.npy --labels F.npy",
-         ["--features must be rows and columns of numbers, and these of --labels are: swap",
-          "y.npy"]),
+        ("--features y.npy --labels F.npy", ["--features must be an array of 2 axes", "(2000,)"]),
+        (f"{FEATURES} --classes a,b", ["--classes must be those of the labels"]),
         (f"{LAYER} --classes a,b", ["--classes must be left out with --weights"]),
         (f"{FEATURES} --time-limit -1", ["--time-limit"]),
         (FEATURES.replace("F.npy", "gap.csv").replace("y.npy", "gap.csv:kind"),
-         ["pandas.read_csv('gap.csv').dropna(subset='kind').to_csv('gap-new.csv', index=",
-          "out lines without labels (--cla", "in line 4, the first of 1 such lines"]),
-        (f"{FEATURES} --intercept True", ["left out: --intercept stands alone, got True"]),
-        ("features.npy labels.npy --confusion", ["such as --features features.npy"]),
-        ("--features F.npy F.npy", ["must be given by its name, such as --features F.npy"]),
-        (f"{FEATURES} --accuracy .9", ["--reach 0.05, an error of 5 %, an accuracy of 95 %"]),
-        (f"{FEATURES} --reach abc", ["'--reach': it must be an error, such as 0.05 or 5%"]),
+         ["leave out rows without labels", "no text in row 2, the first of 1 such rows"]),
+        (f"{FEATURES} --intercept True", ["unexpected extra argument", "True"]),
+        ("--features F.npy F.npy", ["unexpected extra argument", "F.npy"]),
+        (f"{FEATURES} --accuracy .9", ["did you mean --reach of replica readout, an error?"]),
+        (f"{FEATURES} --reach abc", ["'--reach'", "valid number"]),
         (FEATURES.replace("y.npy", "classes.npy") + " --loss logistic",
          ['for a file numpy.save("y.npy", labels == c)']),
-        ("F.npy --labels y.npy", ["must be given by its name, such as --features F.npy"]),
         ("--student tanh", ["--weights must be given, or --features"]),
-        ("--features F.npy", ["--labels must be given: a file, such as y.npy"]),
+        ("--features F.npy", ["--labels must be given: Their labels (N,)"]),
     ],
 )  # fmt: skip
 def test_bad_files_are_one_line(line, parts, capsys):
@@ -127,11 +123,3 @@ def test_samples_are_numbers_of_rows(capsys):
 )
 def test_options_that_do_not_fit_a_comparison(line, part, capsys):
     assert part in refusal(capsys, f"compare {LAYER} --lam 1 {line}", validate)
-
-
-def test_a_name_without_its_file_is_asked_for(capsys):
-    np.savez("net.npz", W=np.eye(3), b=np.zeros(3))
-    np.save("D.npy", np.eye(3)[0])
-    line = "readout --weights net.npz:W --student relu --target sin --directions D.npy --lam 1"
-    told = refusal(capsys, f"{line} --samples 9 --bias b")
-    assert "--bias must be FILE or FILE:NAME, such as net.npz:b, got b" in told

@@ -229,7 +229,7 @@ def test_the_best_penalty_and_rate_on_a_grid(tmp_path, capsys):
     assert capsys.readouterr().out.split()[:4] == ["alpha", "lam", "eta", "test_error"]
     for more, message in (
         ("--alpha0 20 --loss huber:1", "--loss must be the square where the best penalty"),
-        ("--alpha0 best", "--alpha0 must be a number here"),
+        ("--alpha0 best", "--alpha0 must be a number, a,b,c, start"),
         ("--r 1 --c 1 --gamma .9", "got best"),
         ("--steps 2:1,2:1", "got best"),
     ):
@@ -238,11 +238,8 @@ def test_the_best_penalty_and_rate_on_a_grid(tmp_path, capsys):
     for line, message in (
         (f"curve {step} --eta 3 --lam Best", "or best alone where it is searched, got Best"),
         (f"curve {step} --eta best,1 --lam 1", "or best alone where it is searched, got best,1"),
-        (
-            f"spectrum {step} --eta best",
-            "--eta must be a number here: replica curve, optimum and plan take the",
-        ),
-        (f"optimum {step} --noise best", "--noise must be a number here, got best"),
+        (f"spectrum {step} --eta best", "or best alone where it is searched, got best"),
+        (f"optimum {step} --noise best", "--noise must be a number, a,b,c, start"),
         (
             f"optimum {step} --eta 3 --loss logistic",
             "loss_error of learning_curve over some lam (of",

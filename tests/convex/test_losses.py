@@ -53,6 +53,23 @@ def test_newton_finds_the_closed_prox(name, V):
     assert by_nodes(name).proximal(t0, V) == pytest.approx(of.proximal(t0, V), abs=1e-11)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_piecewise_quadratic_loss_is_recognised(name):
+    """Given as functions with their kinks; but not one with a kink and a curve."""
+    of = loss(name)
+    own = Loss(of.value, of.derivative, kind=of.kind, kinks=of.kinks)
+    assert (own.pieces is None) == (not of.kinks)
+    if of.kinks:
+        assert own.pieces.knots == of.pieces.knots
+        # derivatives up to 1000 from a kink are told to rounding
+        for mine, theirs in zip(own.pieces.coefficients, of.pieces.coefficients, strict=True):
+            assert mine == pytest.approx(theirs, abs=1e-12)
+    bent = Loss(
+        lambda t: np.abs(t) + np.logaddexp(t, -t), lambda t: np.sign(t) + np.tanh(t), kinks=(0.0,)
+    )
+    assert bent.pieces is None
+
+
 def test_newton_does_not_run_in_a_circle():
     """log cosh bends so sharply for its scale that Newton's steps alternate between its two arms,
     inside the bracket, for 100 steps and more: at t0 = 4.7, V = 6.2 the result was off by 2."""
@@ -114,3 +131,19 @@ def test_margins_need_labels_of_two_values():
         SpikedRandomFeatures(
             student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9, noise=0.1, label_noise="probit"
         )
+
+
+def test_a_rough_proximal_map_is_that_of_points_nearby():
+    """Rows at a kink are exact; all others end a Newton step after they came within the slack."""
+    own = Loss(
+        lambda t: np.abs(t) + np.logaddexp(t, -t), lambda t: np.sign(t) + np.tanh(t), kinks=(0.0,)
+    )
+    t0, V = np.linspace(-9, 9, 181), np.full(181, 3.0)
+    exact = own.proximal(t0, V)
+    rough = own.proximal(t0, V, 1e-3)
+    assert (rough[np.abs(t0) <= 3] == 0).all()
+    assert (exact[np.abs(t0) <= 3] == 0).all()
+    reached = rough + V * (np.sign(rough) + np.tanh(rough))
+    moved = np.abs(t0) > 3
+    assert np.abs(reached - t0)[moved].max() < 1e-5
+    assert rough == pytest.approx(exact, abs=1e-5)

@@ -69,6 +69,18 @@ def test_averages_by_brute_force(of, nu, V):
     assert [float(x.squeeze()) for x in found] == pytest.approx(exact, rel=1e-8, abs=3e-8)
 
 
+def test_where_kappa_is_too_unlikely():
+    """Averages given such kappa are zero: 8.1 is, 6.7 is not."""
+    kappa = np.array([6.7, 8.1])
+    given = labels_on(MODELS["student"], Rule(kappa, np.exp(-(kappa**2) / 2)))
+    one = np.ones((1, 2))
+    field = Field(0.3 * one, 0.1 * one[..., None], one, one)
+    for of in (LOG_COSH, replica.loss("absolute")):
+        for near, far in (x[0] for x in scores(given.labels, of, field)):
+            assert near != 0
+            assert far == 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("nu", "sigma"), [(4.1, 1.0), (6.0, 0.1)])
 def test_a_loss_that_grows_faster_than_the_square(nu, sigma):
@@ -101,6 +113,15 @@ def test_a_loss_without_an_average_is_flagged(nu, of):
     point = solve(model, alpha=2.0, lam=1.0, loss=of, time_limit=4.0)
     assert not point.converged
     assert np.isnan(point.loss_error)
+
+
+def test_how_losses_grow():
+    """Far from a minimum anywhere and values of any sign."""
+    shifted = Loss(lambda t: (t - 12.5) ** 2 / 2 - 80, lambda t: t - 12.5)
+    assert shifted.growth == pytest.approx((2.0, 0.5), rel=1e-12)
+    assert replica.loss("quantile:0.3").growth == pytest.approx((1.0, 0.5), rel=1e-12)
+    assert Loss(np.cosh, np.sinh).growth[0] == np.inf
+    assert FOURTH.growth == pytest.approx((4.0, 0.25), rel=1e-12)
 
 
 @pytest.mark.parametrize("law", [None, "student:3:0.5"])

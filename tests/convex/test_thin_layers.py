@@ -206,6 +206,17 @@ def test_a_loss_may_bend_within_less_than_one(delta, law, noise):
         assert getattr(point, part) == pytest.approx(delta**2 * getattr(large, part), rel=2e-6)
 
 
+def test_where_a_loss_bends():
+    """Widths are those of log cosh or the half, quarter, ... of it; straight pieces do not bend,
+    and what is said about bends stays."""
+    assert replica.loss("logistic").width == replica.loss("absolute").width == 1.0
+    assert rounded(10.0).width == rounded(1.0).width == 1.0
+    assert rounded(0.1).width == 0.125
+    assert rounded(0.1).bends == (0.0,)
+    assert rounded(1.0).bends == ()
+    assert rounded(0.1, bends=(0.2,)).bends == (0.2,)
+
+
 @pytest.mark.parametrize("target", ["he2", "sin"])
 @pytest.mark.parametrize(("alpha", "lam"), [(0.0175, 1e-11), (0.01, 1e-3)])
 def test_the_loss_on_new_samples_is_resolved(target, alpha, lam):

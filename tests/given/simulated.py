@@ -42,3 +42,16 @@ def mean_errors(draws, sample, fit, errors):
     data from ``sample``."""
     found = np.array([errors(fit(*train), train, sample()) for train in (sample() for _ in draws)])
     return found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(len(found))
+
+
+def square_errors(a, train, test):
+    """Test and training error."""
+    return [np.mean((y - Phi @ a) ** 2) for Phi, y in (test, train)]
+
+
+def class_errors(a, train, test):
+    """Classification error, and the logistic loss in training."""
+    Phi, y = test
+    wrong = np.mean(y * (Phi @ a) < 0)
+    Phi, y = train
+    return [wrong, np.mean(np.logaddexp(0, -y * (Phi @ a)))]

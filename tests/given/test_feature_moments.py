@@ -6,6 +6,7 @@ import pytest
 import validation
 from replica import (
     FeatureMoments,
+    FeatureSample,
     FirstLayer,
     GaussianMixture,
     InvalidArgument,
@@ -15,7 +16,9 @@ from replica import (
     samples_needed,
     solve,
 )
-from tests.given.modes import EXACT, LAM, SAMPLES, of_modes
+from tests.given.modes import EXACT, LAM, LEARNED, MODES, NOISE, SAMPLES, of_modes
+from tests.given.simulated import mean_errors, ridge, square_errors
+from tests.marks import slow
 
 HALVES = np.repeat([0.1, 0.5], 20)
 
@@ -52,6 +55,57 @@ def test_classes_are_those_of_a_linear_layer(loss, intercept):
     given, same = (solve(one, samples=60, lam=0.1, loss=loss, **EXACT) for one in (layer, moments))
     for name in names:
         assert getattr(same, name) == pytest.approx(getattr(given, name), rel=1e-8), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("intercept", [False, True])
+def test_moments_are_those_of_a_sample_of_many_rows(intercept):
+    p, rng = 20, np.random.default_rng(1)
+    root = rng.standard_normal((2, p, p + 1)) / np.sqrt(p)
+    moments = FeatureMoments(
+        means=rng.standard_normal((2, p)) / 2,
+        covariances=root @ root.swapaxes(1, 2),
+        fractions=[1, 3],
+        label_means=[0.5, -1],
+        label_covariances=root[:, :, 0],  # of the label root_0 z, of variance 1
+        label_variances=[1.0, 1.2],
+        intercept=intercept,
+    )
+    count = 400_000
+    stratum = rng.choice(2, count, p=moments.fractions)
+    z, noise = rng.standard_normal((count, p + 1)), rng.standard_normal(count)
+    features, labels = np.empty((count, p)), np.empty(count)
+    for i in range(2):
+        own = stratum == i
+        features[own] = moments.means[i] + z[own] @ root[i].T
+        added = np.sqrt(moments.label_variances[i] - 1) * noise[own]
+        labels[own] = moments.label_means[i] + z[own, 0] + added
+    sample = FeatureSample(features=features, labels=labels, strata=stratum, intercept=intercept)
+    for samples in (15, 60):
+        exact, rows = (solve(one, samples=samples, lam=0.05) for one in (moments, sample))
+        for name in ("test_error", "train_error", "readout_variance", "kappa"):
+            # three standard errors of a mean of squares of these rows: 3 sqrt(2 / 4e5)
+            assert getattr(rows, name) == pytest.approx(getattr(exact, name), rel=7e-3), name
+
+
+@pytest.mark.parametrize("samples", [60, *slow(30, 150)])
+def test_fits_by_numpy(samples):
+    moments = of_modes()
+    rng = np.random.default_rng(samples)
+    along = np.eye(60)[LEARNED] / MODES[LEARNED] ** 0.5
+
+    def sample(count=samples):
+        Phi = rng.standard_normal((count, 60)) * MODES**0.5
+        return Phi, Phi @ along + np.sqrt(NOISE) * rng.standard_normal(count)
+
+    def errors(a, train, test):
+        return square_errors(a, train, sample(2000))
+
+    mean, stderr = mean_errors(range(300), sample, lambda Phi, y: ridge(Phi, y, 0.1), errors)
+    point = solve(moments, samples=samples, lam=0.1)
+    # chance passes 3.5 standard errors once in 2000; and terms of order 1/n are left out
+    away = np.abs(mean - [point.test_error, point.train_error])
+    assert (away < 3.5 * stderr + 0.3 / samples * mean).all()
 
 
 def test_whatever_takes_features_takes_moments():

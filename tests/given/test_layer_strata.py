@@ -9,7 +9,7 @@ from replica.given.layer_strata import NodeMoments, hermite_moments, layer_strat
 from replica.given.nodes import STRATA_LEVELS
 from replica.given.solve_point import solve_point
 from replica.problem import activation
-from solvers.rules import trapezoid
+from solvers.rules import drop_light_nodes, gauss_hermite, tensor_rule, trapezoid
 
 
 @pytest.mark.parametrize("student", ["relu", "tanh", "gelu", "sin"])
@@ -64,6 +64,15 @@ def test_features_may_vary_on_a_small_part_of_a_direction(student, size):
     field = solved.field
     error = rule.weights @ ((moments.h - field.centre[0]) ** 2 + field.variance[0])
     assert abs(found.test_error / error - 1) < 2e-4  # twice what is asked for
+
+
+def test_heavy_tails_of_a_rule_do_not_count():
+    rule = tensor_rule(gauss_hermite(24), gauss_hermite(24))
+    kept = drop_light_nodes(rule)
+    assert kept.weights.size < rule.weights.size
+    assert kept.weights.sum() == pytest.approx(1)
+    # E z^4; what is left out holds 1e-6
+    assert (kept.nodes**4).T @ kept.weights == pytest.approx(3, rel=1e-5)
 
 
 class Linear:

@@ -6,6 +6,7 @@ from sklearn.datasets import load_breast_cancer, load_digits
 
 import validation
 from replica import FeatureSample, InvalidArgument, gradient, learning_curve, solve
+from replica.plotting import plot_curve
 from solvers.results import Status
 from tests.given.literal import ridge_rows
 from tests.given.simulated import logistic, ridge
@@ -268,6 +269,20 @@ def test_standard_errors_are_those_of_other_rows(samples):
     assert np.isnan(solve(given, samples=samples, lam=0.1).test_error_stderr)
 
 
+def test_a_curve_has_a_band_of_standard_errors():
+    features, y = pixels(100, 8)
+    curve = learning_curve(FeatureSample(features=features, labels=y), samples=[20, 60], lam=0.1)
+    band, _ = plot_curve(curve, error="test_error").collections  # and one for the legend
+    ends = {tuple(np.round(at, 12)) for at in band.get_paths()[0].vertices}
+    for n, error, stderr in zip(
+        curve.samples.values,
+        curve.test_error.values,
+        2 * curve.test_error_stderr.values,
+        strict=True,
+    ):  # a band is of two standard errors
+        assert {(n, round(error - stderr, 12)), (n, round(error + stderr, 12))} <= ends
+
+
 def test_order_and_unit_of_rows_do_not_matter():
     features, y = pixels(150, 10)
     order = np.random.default_rng(0).permutation(150)
@@ -293,6 +308,20 @@ def test_more_samples_than_rows_take_gaussian_strata():
         solve(reals, samples=301, lam=0.1)
 
 
+@pytest.mark.slow
+def test_of_very_many_rows_some_are_taken():
+    """Twice as many as there are samples at least, and the errors those of all."""
+    features, y = pixels(20_000, 300)
+    sample = FeatureSample(features=features, labels=y)
+    some, more = (solve(sample, samples=n, lam=0.1) for n in (500, 4500))
+    assert some.strata == 5000
+    assert more.strata == 9000
+    found = validation.simulate(sample, samples=[500, 4500], lam=0.1, seeds=10, rng=0, workers=1)
+    for i, point in enumerate((some, more)):
+        # a standard error of some rows is 2 %
+        assert point.test_error == pytest.approx(found.test_error[i, 0], rel=0.04)
+
+
 def test_a_separable_sample_with_all_its_rows_is_flagged():
     """Without a variance over samples the hinge's score has jumps: no fixed point is found."""
     features, y = pixels(90, 12)
@@ -310,6 +339,20 @@ def test_two_classes_of_any_names(named):
     labels = np.array(named)[(y > 0).astype(int)]
     for given in (labels, labels[:, None], labels.tolist()):
         assert (FeatureSample(features=features, labels=given).labels == y).all()
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.ma.array([1, 1, 1, 0], mask=[0, 0, 0, 1]), ["a", None, "b", "b"], [1, "a", 1, 1],
+        np.ma.array(["a", "a", "b", "b"], mask=[0, 0, 1, 1]), ["a", np.nan, "a", "a"], ["a"] * 4,
+        np.array([1, np.inf, 1, 1], dtype=object), [1.0, np.nan, 1.0, 0.0],
+        [[1], [1, 2], [1], [1]],
+    ],
+)  # fmt: skip
+def test_labels_that_lack_or_are_of_one_kind_are_refused(labels):
+    with pytest.raises(InvalidArgument, match="labels"):
+        FeatureSample(features=np.ones((4, 2)), labels=labels)
 
 
 def test_a_loss_of_the_margin_shows_its_own_errors():

@@ -4,6 +4,8 @@ Their second moments differ from one neuron to the next, on the diagonal alone o
 neurons; nothing about them is of low rank.  Section 20, (20.9)-(20.14).
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -11,9 +13,12 @@ from replica import FirstLayer, GaussianMixture, solve
 from replica.given.layer_strata import layer_strata
 from replica.given.nodes import condition
 from replica.problem import activation
+from solvers.resources import GivenUp
 from solvers.results import Status
 from solvers.rules import gauss_hermite, tensor_rule
+from tests.given.drawn import drawn_layer
 from tests.given.literal import layer_moments
+from tests.given.simulated import mean_errors, ridge, square_errors
 
 HALVES = np.repeat([0.3, 1.0], 30)
 MODES = np.arange(1.0, 61)
@@ -164,6 +169,67 @@ def test_second_moments_are_those_of_every_stratum():
         assert np.linalg.norm(found - exact) < 6 * 1.3 * tol
         each = [np.diagonal(strata.mix(unit)) for unit in np.eye(80)[::9]]
         np.testing.assert_allclose(each, strata.second[::9], rtol=1e-12)
+
+
+def test_strata_without_their_diagonal_are_given_up(monkeypatch):
+    """As an array library would leave them that copies where a view is written to."""
+    monkeypatch.setattr("replica.given.layer_strata.diagonal_view", lambda x: np.diagonal(x).copy())
+    point = solve(anisotropic(HALVES, 0), samples=100, lam=0.1)
+    assert not point.converged
+    assert np.isnan(point.test_error)
+    given = condition(np.eye(3), np.zeros(3), np.eye(3)[:, :1], 1.0, np.zeros(3), None)
+    with pytest.raises(GivenUp):
+        layer_strata(given, activation("tanh"), tensor_rule(gauss_hermite(8)), 4, 1e-3)
+
+
+@pytest.mark.parametrize("student", ["tanh", "erf", "sin"])
+def test_simulated_readouts_of_uncorrelated_neurons(student):
+    d, samples = 60, 100
+    layer = anisotropic(MODES**-0.5, 4, student=student)
+    rng = np.random.default_rng(0)
+
+    def sample():
+        X = rng.standard_normal((samples, d))
+        y = X[:, 4] + np.sqrt(0.1) * rng.standard_normal(samples)
+        return layer.student(X @ layer.weights.T), y
+
+    mean, stderr = mean_errors(range(200), sample, partial(ridge, lam=0.01), square_errors)
+    point = solve(layer, samples=samples, lam=0.01)
+    expected = np.array([point.test_error + 0.1, point.train_error])
+    # the theory is off by some 1/n
+    assert (np.abs(mean - expected) <= 3.5 * stderr + mean / samples).all()
+
+
+@pytest.mark.slow
+def test_drawn_layers_of_every_kind_have_simulated_errors():
+    beyond = []
+    for number in range(200):
+        layer, samples, lam, rng = drawn_layer(number)
+        for accuracy in (1e-3, 1e-2):  # features of few directions or of blocks have the second
+            point = solve(layer, samples=samples, lam=lam, quadrature_tol=accuracy)
+            if point.converged:
+                break
+        for given in layer._made.values():
+            strata = given.strata
+            diagonal = np.diagonal(strata.mix(strata.shares))
+            np.testing.assert_allclose(diagonal, strata.shares @ strata.second, rtol=1e-12)
+        if not point.converged:
+            beyond.append((np.nan, np.nan))
+            continue
+
+        def sample(layer=layer, samples=samples, rng=rng):
+            X = rng.standard_normal((samples, layer.dimension))
+            y = X @ layer.directions[:, 0] + np.sqrt(0.1) * rng.standard_normal(samples)
+            return layer.student(X @ layer.weights.T + layer.bias), y
+
+        mean, stderr = mean_errors(range(200), sample, partial(ridge, lam=lam), square_errors)
+        expected = np.array([point.test_error + 0.1, point.train_error])
+        # the theory is off by some 1/n, more so where most directions are fitted
+        beyond.append((np.abs(mean - expected) - 2 * mean / samples) / stderr)
+    beyond = np.array(beyond)
+    known = np.isfinite(beyond[:, 0])
+    assert known.mean() > 0.95
+    assert (beyond[known] < 3).all()
 
 
 def test_more_strata_than_memory_holds_are_refused():

@@ -6,6 +6,7 @@ import pytest
 
 import replica
 from replica import InvalidArgument, learning_curve, optimal_eta, optimal_lambda, solve
+from replica.observables import solve_grid
 from solvers.results import ConvergenceError
 from tests.problems import PUBLISHED
 
@@ -202,3 +203,20 @@ def test_notes_of_classes_and_losses():
         there = float(curve.network_difference.sel(loss=loss, alpha=2.0))
         # classes are known to 1e-8, other losses to 1e-6
         assert there == pytest.approx(change, abs=3e-6)
+
+
+def test_the_ends_of_a_grid_are_its_points_there():
+    """In the order of a grid of them alone."""
+    step = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3)
+    students, losses = {"student": ["tanh", "erf"], "beta": 1.0}, ["square", "huber:1"]
+
+    def on_grid(eta, alpha, lam):
+        grids = students | {"eta": eta}
+        return solve_grid(step, alpha=alpha, lam=lam, loss=losses, grids=grids)
+
+    ends = on_grid([0.1, 1.0, 3.0], [0.5, 1, 2], [0.1, 0.2, 0.4]).ends()
+    alone = on_grid([0.1, 3.0], [0.5, 2], [0.1, 0.4])
+    assert ends.models == alone.models
+    for name, values in ends.axes.items():
+        assert list(values) == list(alone.axes[name])
+    np.testing.assert_allclose(ends.columns["test_error"], alone.columns["test_error"], rtol=1e-9)

@@ -64,6 +64,16 @@ def test_the_best_split_is_between_others(uses):
         assert other.test_error > best.test_error
 
 
+@pytest.mark.slow
+def test_a_penalty_may_be_given():
+    uses = sample_allocation(STEP, budget=2, lam=0.1)
+    assert {one.lam for one in uses.plans} == {0.1}
+    model = replace(STEP, alpha0=2).network(beta=1.0, reuse=1.0)
+    both = next(one for one in uses.plans if one.use == "all for both")
+    point = replica.solve(model, alpha=2, lam=0.1)
+    assert both.test_error == pytest.approx(point.test_error, rel=1e-4)
+
+
 def test_few_samples_of_a_layer_and_equal_uses_are_noted(uses):
     assert not uses.notes
     few = replace(uses.best, alpha=0.012)

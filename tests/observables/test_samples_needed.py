@@ -85,7 +85,6 @@ def test_an_error_at_one_number_of_samples_is_not_called_the_smallest(sample):
     assert re.search(r"more than 60, the largest tried \(test error there: 0\.\d+\)", repr(needed))
 
 
-@pytest.mark.slow
 def test_a_penalty_at_the_end_of_its_range_is_noted(sample, caplog):
     large = FeatureSample(features=1e4 * sample.features, labels=sample.labels, intercept=True)
     note, of_usual = (
@@ -161,7 +160,6 @@ def test_mistakes_are_named(sample, asked, message):
         samples_needed(sample, **dict(lam=0.1) | asked)
 
 
-@pytest.mark.slow
 def test_where_an_error_levels_off_is_told(sample):
     """At 100 times the most samples, beyond rows of Gaussian classes; else more may reach it."""
     layer = replica.FirstLayer(
@@ -270,12 +268,37 @@ def test_unsolved_points_are_told_and_leave_the_answer(
     assert "more than" not in repr(needed)
 
 
+def test_unsolved_points_where_no_error_is_small_enough(sample, monkeypatch):
+    corrupted(monkeypatch, "layer_curve", [340, 360, 380, 400])
+    needed = samples_needed(sample, lam=0.1, test_error=1e-3)
+    assert np.isnan(needed.samples)
+    assert "samples  more than 281, the largest solved (smallest test error:" in repr(needed)
+    assert "the error at 340, 360, 380, 400 samples is not known" in needed.note
+    easy = samples_needed(sample, lam=0.1, test_error=10.0)
+    assert easy.samples == 4
+    corrupted(monkeypatch, "layer_curve", [4, 6])
+    easy = samples_needed(sample, lam=0.1, test_error=10.0)
+    assert easy.samples == 8
+    assert "at most 8, the smallest solved" in repr(easy)
+
+
 def test_no_point_is_solved(sample):
     needed = samples_needed(sample, lam=0.1, loss="hinge", test_error=1, time_limit=1e-9, most=8)
     assert np.isnan([needed.samples, needed.low, needed.high, needed.lam]).all()
     assert "samples  not known" in repr(needed)
     assert needed.note == f"the error at 4, 5, 6, 8 samples is not known: {LIMIT}"
     assert needed.plot().lines
+
+
+def test_the_best_penalty_is_searched_past_unsolved_points(sample, monkeypatch):
+    at = dict(lam="best", test_error=1.05, most=12)
+    whole = samples_needed(sample, **at)
+    n = whole.curve.samples.values
+    assert n[-1] > whole.samples
+    corrupted(monkeypatch, "at_best", n[-1])
+    needed = samples_needed(sample, **at)
+    assert needed.samples == pytest.approx(whole.samples, rel=0.05)
+    assert f"the error at {n[-1]:g} samples is not known: {LIMIT}" in needed.note
 
 
 @pytest.mark.parametrize("lam", [0.1, "best"])

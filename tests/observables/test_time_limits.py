@@ -58,6 +58,17 @@ def test_derivatives_that_were_not_reached_are_flagged():
         assert found.status is Status.TIME
 
 
+@pytest.mark.slow
+def test_derivatives_of_other_losses_tell_the_time_too():
+    step = replace(STEP, target="sign")
+    at = {"alpha": 1.0, "lam": 0.1, "beta": 1.0, "loss": "huber:1"}
+    found, seconds = timed(replica.gradient, step, **at)
+    assert found.status is Status.CONVERGED
+    for share in (0.5, 0.7, 0.9):
+        found = replica.gradient(step, **at, time_limit=share * seconds)
+        assert found.status in (Status.TIME, Status.CONVERGED)  # never what it is not
+
+
 def test_bounds():
     bias = replace(STEP, train_bias=True).srf(beta=1.0)
     found, seconds = timed(replica.bounds, bias, time_limit=0.05)

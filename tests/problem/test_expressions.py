@@ -313,10 +313,6 @@ def test_a_name_that_no_argument_has_is_answered_with_one():
             lambda: validation.compare(None, samples=9, alphas=1, seeds=2),
             "did you mean alpha, n/d, or lam, alpha/p",
         ),
-        (lambda: FeatureSample(np.eye(3), [1, 2, 3]), r"takes by name: features=\.\.\., labels="),
-        (lambda: GradientStep("tanh", "sin", 4.0, 2.0), "takes by name: student="),
-        (lambda: solve(None, 1.0, 0.1), "takes by name: alpha="),
-        (lambda: learning_curve(None, samples=9, lambd=1), r"needs lam \(float, .*\), not 'lambd'"),
     ):
         with pytest.raises(TypeError, match=hint):
             call()

@@ -1,12 +1,14 @@
-"""What users hold on to: names, parameters, options, keys of documents.
+"""What users hold on to: names, parameters, options, keys of documents, columns of files.
 
 ``python -m tests.project.public_names`` writes today's into ``public_names.json``, which is what
 the test compares with: a change is made there, on purpose.
 """
 
+import csv
 import inspect
 import io
 import json
+import tempfile
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
@@ -35,6 +37,12 @@ LINES = {  # commands, each once on an ordinary problem and where its document h
     "alignment": f"validate alignment {STEP} {SMALL}",
     "simulated spectrum": f"validate spectrum {STEP} --alpha 2 --dimension 40 --rng 0",
 }
+TABLES = {  # what is written to a file, and whether it may be a NetCDF file
+    "curve": True, "curve of labels +-1": True, "curve over a field": True,
+    "curve with a trained bias": True, "bounds": False, "optimum": True, "plan": False,
+    "spectrum": False,
+    "staircase": False, "simulate": True, "compare": False, "alignment": False,
+}  # fmt: skip
 
 
 def parameters(function):
@@ -116,14 +124,14 @@ def keys(document):
     return {"": plain} | more if more else plain
 
 
-def document(name):
-    """The keys of the document that a command prints; 1 is the status of a failed comparison."""
-    program, *words = [*LINES[name].split(), "--json"]
+def run(line, *more):
+    """What a command prints on standard output; 1 is the status of a failed comparison."""
+    program, *words = [*line.split(), *more]
     application, runner = programs()[program]
     with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
         status = runner(application, words)
     assert status in (0, 1), err.getvalue()
-    return keys(json.loads(out.getvalue()))
+    return out.getvalue()
 
 
 def packages():
@@ -153,16 +161,39 @@ def programs():
     return {"replica": (theory, runner), "validate": (experiments, runner)}
 
 
+def told(name):
+    """The keys of the document that a command prints; and of the files that it writes the columns,
+    of NetCDF the dimensions and variables."""
+    files = {}
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder) / "a.csv"
+        printed = run(LINES[name], "--json", *(["--out", str(table)] if name in TABLES else []))
+        if name in TABLES:
+            files["csv"] = " ".join(next(csv.reader(table.read_text().splitlines())))
+        if TABLES.get(name):
+            import xarray
+
+            file = Path(folder) / "a.nc"
+            run(LINES[name], "--out", str(file))
+            with xarray.open_dataset(file, engine="h5netcdf") as data:
+                variables = sorted(data.variables.items())
+                files["nc"] = " ".join(f"{name}({','.join(one.dims)})" for name, one in variables)
+                files["nc attributes"] = " ".join(sorted(map(str, data.attrs)))
+    return keys(json.loads(printed)), files
+
+
 def today():
     """All of it, as a document."""
     import replica
     import validation
 
+    found = {name: told(name) for name in LINES}
     return {
         "packages": packages(),
         "results": results(replica, validation),
         "options": {name: options(application) for name, (application, _) in programs().items()},
-        "documents": {name: document(name) for name in LINES},
+        "documents": {name: document for name, (document, _) in found.items()},
+        "files": {name: found[name][1] for name in TABLES},
     }
 
 

@@ -34,5 +34,7 @@ def test_options():
 
 
 @pytest.mark.parametrize("name", public_names.LINES)
-def test_keys_of_documents(name):
-    assert public_names.document(name) == KNOWN["documents"][name]
+def test_keys_of_documents_and_columns_of_files(name):
+    document, files = public_names.told(name)
+    assert document == KNOWN["documents"][name]
+    assert files == KNOWN["files"].get(name, {})

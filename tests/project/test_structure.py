@@ -10,7 +10,6 @@ from tests.processes import python
 
 # From the ground up: a package may use those before it, and single modules likewise.
 FLOORS = [
-    "replica.import_checks",
     "solvers",
     "replica.errors", "replica.documents", "replica.tables", "replica.array_files",
     "replica.display",

@@ -1,12 +1,14 @@
 """When the core is compiled, and what it does where it cannot be, or cannot be kept."""
 
 import sys
+import zipfile
 from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
 
 import replica
 from replica.saddle_point.numba_cache import cache_on_disk
+from tests.places import ROOT
 from tests.processes import python
 from tests.saddle_point.test_one_group import MODELS
 
@@ -95,3 +97,25 @@ def test_what_came_to_harm_is_compiled_anew(damage, kind, tmp_path, monkeypatch)
     assert (hits(), hits()) == (0, 1)
     assert harm(tmp_path, damage, [kind]) == 1
     assert (hits(), hits()) == (0, 1)
+
+
+@pytest.mark.slow  # compiles everything
+def test_where_there_are_no_sources(tmp_path):
+    """Of a library in a ZIP file."""
+    archive = tmp_path / "library.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        for package in ("replica", "solvers"):
+            for path in sorted((ROOT / package).rglob("*.py")):
+                file.write(path, path.relative_to(ROOT))
+    assert outcome(PYTHONPATH=str(archive), cwd=tmp_path) == ("False", "True")
+
+
+@pytest.mark.slow  # compiles everything
+def test_where_nothing_can_be_kept():
+    """Of a user who has no home, of an installation that is another's."""
+    before = """
+from numba.core import caching
+caching.CacheImpl._locator_classes = []
+del sys.modules["numba"]
+"""
+    assert outcome(before)[1] == "True"

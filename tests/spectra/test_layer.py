@@ -71,6 +71,16 @@ def test_features_that_depend_on_each_other():
     assert found.atom == pytest.approx(1 / 3)
 
 
+@pytest.mark.slow
+def test_alpha_is_samples_over_the_input_dimension_and_an_intercept_changes_nothing():
+    weights = np.random.default_rng(0).standard_normal((12, 18)) / np.sqrt(18)
+    of = dict(weights=weights, student="tanh", target="sin", directions=np.eye(18)[0])
+    rough = dict(quadrature_tol=0.05)
+    first = replica.spectrum(FirstLayer(**of), samples=36, **rough)
+    second = replica.spectrum(FirstLayer(**of, intercept=True), 2.0, **rough)
+    np.testing.assert_array_equal(first.edges, second.edges)
+
+
 def test_what_is_refused():
     layer = layer_of(np.eye(20), "tanh")
     with pytest.raises(InvalidArgument, match="samples must be given"):

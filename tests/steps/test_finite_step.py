@@ -55,6 +55,14 @@ def published(step, n, m, k, tol=1e-6):
     return point.test_error / 2, objective
 
 
+@pytest.mark.slow
+def test_one_point():
+    """To what few nodes of the inputs leave of it."""
+    n, m, k = 1000, 1000, 300
+    found = published(in_scaling("tanh", n, m, k, 0.74, 0.5, aligned=False), n, m, k, tol=1e-4)
+    assert found == pytest.approx(FIGURE_1A["tanh", 0.3], rel=1e-3)
+
+
 @pytest.mark.slow  # five seconds each
 @pytest.mark.parametrize(("student", "ratio"), FIGURE_1A)
 def test_against_the_width(student, ratio):

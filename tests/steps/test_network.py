@@ -125,7 +125,6 @@ def test_millions_of_nodes_take_little_memory():
     assert peak < 3e8
 
 
-@pytest.mark.slow
 def test_batches_that_take_long_are_refused():
     """Within the time limit of a point, of which they have three quarters."""
     step = GradientStep(
@@ -163,6 +162,14 @@ def test_kinks_of_two_directions_after_a_small_batch():
         rows = step.network(beta=1.0).rows.all_groups
         found.append(rows.averages(np.array([[[0.1]]]))[0])
     np.testing.assert_allclose(*found, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.slow
+def test_large_noisy_steps_are_solved_or_flagged():
+    """Rows of c = 1e6 of their length."""
+    step = GradientStep(student="gelu", target="relu", steps=[(0.04, 34.0)] * 2, noise=0.1)
+    point = replica.solve(step.network(beta=1.0), **AT)
+    assert point.converged == np.isfinite(point.test_error)
 
 
 def test_bulk_that_falls_steeply():

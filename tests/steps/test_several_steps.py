@@ -140,6 +140,32 @@ def test_noise_of_the_steps_and_of_the_readout():
     assert replace(loud, step_noise=0.0).srf(beta=1.0).noise == 0.3
 
 
+@pytest.mark.parametrize("law", ["outliers:0.1:9", "student:4", "flip:0.1", "logistic", "probit"])
+def test_first_step_with_noisy_labels(law):
+    """One pair is the one-step form:
+    docs/theory.md 2 knows these labels by their first two moments."""
+    of = {"student": "relu", "target": "tanh", "label_noise": law}
+    one = GradientStep(alpha0=2.0, eta=1.5, **of).srf(beta=1.0)
+    steps = GradientStep(steps=[(2.0, 1.5)], **of).srf(beta=1.0)
+    assert (steps.r, steps.c, steps.gamma) == pytest.approx((one.r, one.c, one.gamma), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("law", "same"),
+    [
+        ({"label_noise": "outliers:1:0.3"}, {"noise": 0.3}),
+        ({"label_noise": "flip:0"}, {"target": "sign"}),
+    ],
+)
+def test_limits_of_noisy_labels(law, same):
+    """Outliers everywhere are noise, signs never flipped are the target's."""
+    one, other = (
+        after_each_step(replace(THREE, **{"target": "tanh"} | changes))[-1]
+        for changes in (law, same)
+    )
+    assert (one.r, one.c, *one.gamma) == pytest.approx((other.r, other.c, *other.gamma), rel=1e-9)
+
+
 def test_a_step_of_rate_0_changes_nothing():
     steps = [(2, 1), (0.1, 0), (2, 1)]
     found = parameters(replace(THREE, steps=steps))

@@ -17,6 +17,7 @@ from tests.steps.structured import (
     mixture,
     setting,
 )
+from validation import first_layer
 
 
 def errors(model, at, names=("test_error", "train_error"), **options):
@@ -256,6 +257,17 @@ def test_the_learned_function():
     one = learned.expected(lambda f: f, 0.3), learned.expected(np.square, 0.3)
     assert one[0] == pytest.approx(learned.mean(0.3), rel=1e-12)
     assert one[1] - one[0] ** 2 == pytest.approx(learned.variance(0.3), rel=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [2, 6])
+def test_drawn_layers(number):
+    """The theory of the very layer that a network has at d = 2000, beside that of the limit."""
+    step, at, beta = setting(number)
+    layer = first_layer(step, dimension=2000, beta=beta, rng=0)
+    # matrices of 2000 take 20 to 30 s here, strata included
+    found = errors(layer, at, quadrature_tol=1e-3, time_limit=100)
+    assert found == pytest.approx(errors(step.network(beta=beta), at), rel=0.01)
 
 
 @pytest.mark.parametrize(

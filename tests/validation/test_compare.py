@@ -18,8 +18,10 @@ from replica import (
 from solvers.quadrature import QuadratureError
 from tests.problems import MODEL
 from validation import compare, first_layer, simulate
-from validation.comparisons import compare_grid
+from validation.comparisons import compare_grid, theory_of
 from validation.comparisons.agreement_checks import Check, differ, theory_at, verdict
+from validation.comparisons.compare_simulations import checks_at, first_answer, with_others
+from validation.comparisons.theory import curves
 
 # Theory and simulation
 
@@ -265,6 +267,19 @@ def test_noise_of_the_step_alone():
         assert not found.checks["test_error"]._replace(theory=errors).agrees(0.0, 8).any()
 
 
+def test_results_show_themselves():
+    """A data frame with a row for each point, a data set, axes given."""
+    found = compare(MODEL, alpha=[0.5, 1], lam=[0.1, 1], dimension=60, seeds=3, rng=0)
+    for result in (found, found.simulation):
+        rows = result.to_dataframe()
+        assert list(rows.lam[:: len(rows) // 4]) == [0.1, 1, 0.1, 1]
+        ax = Figure().subplots()
+        assert result.plot(ax) is ax
+    assert found.verdict.split(":")[0] in " ".join(repr(found).split())
+    rows = found.to_dataframe().set_index("source").loc["simulation"]
+    np.testing.assert_array_equal(rows.test_error_z, found.checks["test_error"].z.ravel())
+
+
 def test_what_its_theory_refuses_is_compared_with_another(monkeypatch):
     """The sRF where a batch's averages take too long, also over a grid and in a figure."""
     monkeypatch.setattr("replica.steps.row_steps.BATCH_TIME", 0.00005)
@@ -280,3 +295,29 @@ def test_what_its_theory_refuses_is_compared_with_another(monkeypatch):
     assert grid.plot(Figure().subplots()).get_lines()
     with pytest.raises(QuadratureError, match="do not settle"):
         compare(of, **at, theory="network")
+
+
+@pytest.mark.slow
+def test_what_no_limit_answers_is_compared_with_the_layers_drawn():
+    """Theories that are NaN or refuse are passed over, and the reason is told."""
+    of = GradientStep(student="erf", target="sin", alpha0=2, eta=1.0)
+    drawn = simulate(of, alpha=1.0, lam=0.1, beta=1.0, dimension=40, seeds=3, rng=0)
+
+    def checks_of(theory):
+        if theory.of_draws:
+            return checks_at(theory, drawn)
+        if theory.published is not None:
+            raise QuadratureError("no average")
+        nothing = np.full((1, 1), np.nan)
+        return {"test_error": Check(nothing, nothing, nothing, nothing)}, []
+
+    theories = with_others(theory_of(of, 1.0), drawn)
+    taken, checks, _ = first_answer(theories, 40, checks_of)
+    given = compare(of, alpha=1.0, lam=0.1, beta=1.0, dimension=40, seeds=3, rng=0, theory="given")
+    assert checks["test_error"].theory == given.checks["test_error"].theory
+    assert "no answer (no average)" in taken.reason
+    assert "did not converge" in taken.reason
+    (line,) = taken.lines.values()  # of the first layer
+    assert solve(line, alpha=1.0, lam=0.1).converged
+    curve = curves([taken], {}, {"alpha": np.array([1.0]), "lam": np.array([0.1])}, drawn.loss)
+    assert np.isfinite(next(iter(curve.values())).test_error.values).all()

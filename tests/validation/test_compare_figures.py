@@ -1,13 +1,14 @@
 """Figures of comparisons: which theory a line is of, points on their lines, panels of one width."""
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
 import xarray
 
 from replica import GradientStep, learning_curve, solve
-from replica.plotting import plot_comparison
+from replica.plotting import plot_comparison, style
 from tests.legends import labels
 from tests.problems import MODEL
 from validation import compare, simulate
@@ -43,6 +44,45 @@ def test_the_picture_shows_other_theories_as_other_lines(which, thin):
             assert any(w == width and y == pytest.approx(error, rel=1e-12) for w, y in drawn)
     shown = [line.get_ydata()[-1] for line in below.get_lines() if len(line.get_xdata()) == 2]
     assert any(y == pytest.approx(found.checks["test_error"].z[-1, 0]) for y in shown)
+
+
+@pytest.mark.slow
+def test_panels_of_many_lines_keep_one_width():
+    """Beside their colour bar; and differences are at their abscissa, test and training errors to
+    either side of it by less than a mark."""
+    eta, alpha = np.linspace(1, 3, 9), np.linspace(0.5, 5, 10)
+    names = [f"{one}_error{end}" for one in ("test", "train") for end in ("", "_stderr", "_z")]
+    at = {"source": ["theory", "simulation"], "eta": eta, "alpha": alpha}
+    parts = {name: (tuple(at), np.ones((2, 9, 10))) for name in names}
+    ax, below, bar = plot_comparison(xarray.Dataset(parts, at)).figure.axes
+    ax.figure.draw_without_rendering()
+    assert bar.get_ylabel() == r"learning rate $\tilde\eta$"
+    assert ax.get_position().x0 == pytest.approx(below.get_position().x0)
+    assert ax.get_position().x1 == pytest.approx(below.get_position().x1)
+    drawn = [one.lines[0].get_xdata() for one in below.containers]
+    assert len(drawn) == 18
+    np.testing.assert_array_equal(drawn, [alpha] * 18)
+    test, train = (one.lines[0].get_xdata() for one in ax.containers[:2])
+    np.testing.assert_allclose((test + train) / 2, alpha, rtol=1e-12)
+    pixels = np.diff(ax.transData.transform([(test[0], 0), (train[0], 0)])[:, 0])
+    assert 2 < pixels.item() < ax.containers[0].lines[0].get_markersize() * ax.figure.dpi / 72
+
+
+@pytest.mark.parametrize(("far", "scale"), [(19.0, "linear"), (25.0, "symlog"), (-400.0, "symlog")])
+def test_the_band_of_two_standard_errors_shows_beside_a_large_difference(far, scale):
+    names = [f"{one}_error{end}" for one in ("test", "train") for end in ("", "_stderr", "_z")]
+    at = {"source": ["theory", "simulation"], "alpha": [1.0, 2.0, 4.0]}
+    parts = {name: (tuple(at), np.full((2, 3), 0.5)) for name in names}
+    parts["test_error_z"][1][1, 2] = far
+    with style("paper"):
+        ax, below = plot_comparison(xarray.Dataset(parts, at)).figure.axes
+    ax.figure.draw_without_rendering()
+    assert below.get_yscale() == scale
+    low, top, y = below.transData.transform([(1, -2), (1, 2), (1, far)])[:, 1]
+    assert top - low > 0.1 * below.bbox.height
+    assert 3 < y - below.bbox.y0 < below.bbox.height - 3  # a mark within the frame
+    labels_of_ticks = [text.get_window_extent() for text in below.get_yticklabels()]
+    assert not any(one.overlaps(other) for one, other in combinations(labels_of_ticks, 2))
 
 
 def test_points_without_lines_have_labels():

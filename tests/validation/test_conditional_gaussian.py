@@ -1,5 +1,7 @@
 """The conditional Gaussian model: (3.1) as written."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -52,3 +54,20 @@ def test_noise_of_neurons_is_independent():
     correlation = np.corrcoef(Phi.T) - np.eye(30)
     # 435 pairs with a standard error of 0.0045: five of these.
     assert np.abs(correlation).max() < 0.023
+
+
+def test_sigma_never_sees_the_bulk():
+    """A student that fails away from kappa's part of its field is evaluated on nodes alone."""
+    layer = draw_gaussian(replace(MODEL, r=0.0), dimension=30, rng=0)
+
+    class Watch:
+        def __init__(self, student):
+            self.student = student
+
+        def moments(self, shift, c):
+            assert np.ptp(shift[:, 0]) == 0  # r = 0: nothing of the input is left
+            return self.student.moments(shift, c)
+
+    watched = replace(layer, student=Watch(layer.student))
+    X = np.random.default_rng(0).standard_normal((10, 30))
+    assert watched.features(X, 0.0, np.random.default_rng(0)).shape == (10, 30)

@@ -2,12 +2,14 @@
 
 import json
 import multiprocessing
+import os
 import signal
 import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ import pytest
 from replica import SpikedRandomFeatures
 from solvers import executors
 from tests.cli.commands import validate
+from tests.places import ROOT
 from tests.processes import python
 from tests.validation.deaths import DieOnce, die
 from validation import simulate
@@ -190,6 +193,41 @@ def test_a_kill_while_writing(tmp_path, uninterrupted, at):
     assert len(kept) == 1
     assert validate(line) == 0
     assert (tmp_path / "a.csv").read_bytes() == uninterrupted["csv"]
+
+
+def children_of(pid):
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid and fields[0] != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to look in")
+def test_workers_end_with_a_parent_that_is_killed(tmp_path):
+    code = (
+        "import time\nfrom solvers import executors\n"
+        "list(executors.run_all(time.sleep, [60] * 2, None, 2))\n"
+    )
+    script = tmp_path / "sleeper.py"
+    script.write_text(code)
+    with subprocess.Popen(
+        [sys.executable, script], env=os.environ | {"PYTHONPATH": str(ROOT)}
+    ) as process:
+        deadline = time.monotonic() + 30
+        while len(children_of(process.pid)) < 4 and time.monotonic() < deadline:
+            time.sleep(0.05)  # two workers and two trackers of resources
+        workers = children_of(process.pid)
+        process.send_signal(signal.SIGKILL)
+    assert len(workers) == 4
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in workers) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
 
 
 def test_shards_are_joined(tmp_path, uninterrupted, capsys):

@@ -40,6 +40,30 @@ def test_gradient_step_is_that_of_half_the_mean_squared_error(name):
     np.testing.assert_allclose(found, W - eta * p * gradient, atol=1e-8)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("student", "target", "alpha0", "eta"),
+    [("tanh", "sin", 2.0, 1.0), ("tanh", "sin", 20.0, 3.0), ("relu", "tanh", 3.0, 1.0)],
+)
+def test_network_after_its_step_has_the_parameters_of_its_srf(student, target, alpha0, eta):
+    step = GradientStep(student=student, target=target, alpha0=alpha0, eta=eta, noise=0.1)
+    d, p = 400, 600
+    measured = []
+    for seed in range(4):
+        drawn = draw(step, dimension=d, beta=p / d, rng=seed)
+        assert drawn.W.shape == (p, d)
+        mean = drawn.W.mean(axis=0)
+        power = (drawn.W**2).sum(axis=1).mean()
+        # The rows' bulk adds c / p to the squared norm of their mean, and c = power - r^2.
+        r = np.sqrt((mean @ mean - power / p) / (1 - 1 / p))
+        measured.append([r, power - r**2, mean @ drawn.directions[0] / r])
+    model = step.srf(beta=p / d)
+    # One draw fluctuates by up to 3.7, 1.4 and 1.6 %: four standard deviations of the mean of
+    # four.  Without f0 in (1.1), the last case has c 37 % and gamma 4 % too large.
+    deviation = np.mean(measured, axis=0) / [model.r, model.c, model.gamma] - 1
+    assert (np.abs(deviation) <= [0.074, 0.028, 0.032]).all()
+
+
 def test_srf_rows_are_spike_plus_sphere():
     drawn = draw(MODEL, dimension=300, rng=0)
     assert drawn.W.shape == (150, 300)

@@ -58,11 +58,48 @@ def test_panels_are_drawn(panel, tiny, digits, tmp_path, capsys):
         assert (np.abs(np.log(theory / simulated)) < np.log(4)).all()
 
 
+@pytest.mark.slow  # what is tabulated along three directions takes seconds a point
+@pytest.mark.parametrize("panel", ["1a", "5", "4"])
+def test_closed_form_in_panels(panel, monkeypatch):
+    """Beside the theory of two drawn layers of 60 neurons, and simulations: within a fifth."""
+    plan = mixtures.SWEEP_PANELS[panel]
+    setting = mixtures.replace(plan.setting, dimension=60, samples=60, students=("tanh",))
+    few = mixtures.replace(
+        plan, values=plan.few[1:3], setting=setting, others=plan.others[::20], tasks=1
+    )
+    monkeypatch.setattr(mixtures, "SWEEP_PANELS", {panel: few})
+    found = mixtures.data(panel, Run(False), draws=2 if panel != "4" else 12)
+    mean, given, closed = (
+        np.array([point[name]["generalisation"] for point in found["points"]])
+        for name in ("mean", "theory", "closed")
+    )
+    expected = mean if panel == "4" else given
+    assert (np.abs(closed / expected - 1) < 0.2).all()
+    assert mixtures.draw(found).axes
+
+
 def test_spikes_help():
     """The error falls along beta_s where all of it is in the data."""
     points = mixtures.data("4", Run(True))["points"]
     errors = [point["mean"]["generalisation"] for point in points if point["other"]["split"] == 0]
     assert errors[0][0][0] > 2 * errors[-1][0][0]
+
+
+@pytest.mark.slow
+def test_a_stopped_panel_goes_on_from_its_cells(tiny, tmp_path):
+    """Cells and their theory, two missing and one damaged: those three are computed, the others
+    are left as they are, and the result is that of an undisturbed run."""
+    whole = mixtures.data("1a", Run(True))
+    assert mixtures.data("1a", Run(True, store=tmp_path)) == whole
+    cells = sorted(tmp_path.glob("*.json"))
+    assert len(cells) == 12
+    cells[1].unlink()
+    cells[4].unlink()
+    cells[0].write_text("{")
+    kept = {path: path.stat().st_mtime_ns for path in (cells[2], cells[3], cells[5])}
+    assert mixtures.data("1a", Run(True, store=tmp_path)) == whole
+    assert set(cells) <= set(tmp_path.iterdir())
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import replica
-from replica import GradientStep
+from replica import GradientStep, SpikedRandomFeatures
 from replica.convex.equations import Equations
 from replica.convex.label_tables import shared_table
 from replica.saddle_point import Overlaps, field_at_nodes
@@ -18,6 +18,7 @@ pytestmark = pytest.mark.slow
 
 SIGN = GradientStep(student="tanh", target="sign", alpha0=4, eta=2.0).srf(beta=1.0)
 SINE = GradientStep(student="tanh", target="sin", alpha0=20, eta=1.0)
+FEW = GradientStep(student="relu", target="sin", alpha0=0.05, eta=50.0)
 
 
 def mean_and_error(values):
@@ -96,6 +97,19 @@ def test_of_a_logistic_readout_m_fluctuates(lam, test, of_loss, monkeypatch):
     assert np.std(overlaps) == pytest.approx(deviation, rel=0.2)  # known to 4 %
 
 
+@pytest.mark.parametrize("of", ["logistic", "square"])
+def test_without_m_little_is_left(of):
+    """No mean overlap at r = 0: the errors are within 2/d of the limit."""
+    model = SpikedRandomFeatures(student="tanh", target="sign", r=0, c=1, gamma=0)
+    grid = dict(alpha=[0.5, 2.0], lam=[0.1, 1.0], loss=of)
+    found = simulate(model, dimension=100, seeds=400, rng=0, simulated="srf", **grid)
+    mean, error = mean_and_error(found.errors["test_error"])
+    for i, alpha in enumerate(grid["alpha"]):
+        for j, lam in enumerate(grid["lam"]):
+            limit = replica.solve(model, alpha=alpha, lam=lam, loss=of).test_error
+            assert abs(mean[i, j] / limit - 1) < 2 / 100 + 3 * error[i, j] / limit
+
+
 def test_the_step_shrinks_the_mean_of_the_rows_that_the_srf_keeps():
     """f0 of (1.1): the mean of the rows at the start is 1 - eta h1^2 times as long after the step,
     which makes m cheaper."""
@@ -115,3 +129,19 @@ def test_the_step_shrinks_the_mean_of_the_rows_that_the_srf_keeps():
     network = simulate(SINE, simulated="network", beta=1.0, **options)
     own, error = mean_and_error(network.errors["test_error"][:, 0, 0])
     assert limit + 5 * error < own < price - 5 * error
+
+
+def test_rows_of_few_directions_need_a_large_dimension():
+    """relu after a step on 25 samples, whose rows lie in few directions, and on ten times as
+    many."""
+    d, grid = 500, dict(alpha=2.0, lam=100.0)
+    for alpha0, gap in ((0.05, -0.2), (0.5, 0.0)):
+        step = replace(FEW, alpha0=alpha0)
+        theory = replica.solve(step.network(beta=1.0), **grid).test_error
+        found = simulate(step, dimension=d, seeds=8, rng=3, beta=1.0, **grid)
+        assert found.test_error[0, 0] / theory - 1 == pytest.approx(gap, abs=0.05)
+        W = draw(step, dimension=d, rng=0, beta=1.0).W
+        W -= W.mean(axis=0)
+        W /= np.linalg.norm(W, axis=1, keepdims=True)
+        directions = 1 / np.mean((W @ W.T)[~np.eye(d, dtype=bool)] ** 2)
+        assert (directions**2 / 2 > 2 * d) == (gap == 0)

@@ -124,6 +124,17 @@ def test_a_comparison_has_the_theory_of_what_is_given(model):
     assert labels(found.plot())
 
 
+def test_a_figure_marks_the_points_of_theory_that_have_a_note():
+    """As that of a curve does: of a class there are 2 samples of 4, and 20 of 40."""
+    found = compare(features(100), samples=[4, 40], lam=0.1, seeds=2, rng=0, workers=1)
+    ax = found.plot()
+    assert "may be off: see its note" in labels(ax)
+    (marked,) = [line.get_xydata() for line in ax.get_lines()
+                 if line.get_marker() == "s" and len(line.get_xdata())]  # fmt: skip
+    theory = found.checks["classification_error"].theory[0, 0]
+    np.testing.assert_allclose(marked[np.isfinite(marked[:, 1])], [[4, theory]], rtol=1e-9)
+
+
 def test_alpha_of_a_layer_is_a_number_of_samples():
     by_alpha, by_number = (
         simulate(LAYER, lam=0.1, seeds=2, rng=3, **asked)

@@ -2,14 +2,22 @@
 fitted Gaussians, and what has a theory."""
 
 import gzip
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from replica import InvalidArgument
 from tests.idx import idx
-from validation.mixtures import image_task, images, in_theory, side_by_side
+from validation.mixtures import image_task, images, in_theory, scaling, side_by_side
 from validation.mixtures.image_tasks import read_idx
+
+MNIST = os.environ.get("REPLICA_MNIST", "")
+needs_mnist = pytest.mark.skipif(
+    not Path(MNIST, "t10k-images-idx3-ubyte.gz").is_file(),
+    reason="REPLICA_MNIST does not name a folder with MNIST's test set",
+)
 
 
 @pytest.fixture
@@ -147,3 +155,32 @@ def test_mistakes_of_preprocessing(tmp_path, folder):
     np.savez(tmp_path / "flat.npz", x=np.ones((4, 3)), y=np.array([0, 0, 1, 1]))
     with pytest.raises(InvalidArgument, match="a class whose images differ"):
         image_task(images(tmp_path / "flat.npz", classes=(0, 1)), theta=1.0)
+
+
+@pytest.mark.slow
+@needs_mnist
+@pytest.mark.parametrize("classes", [(0, 1), (5, 9)])
+def test_mnist(classes):
+    """Network and Hermite model of order 4 on Gaussians fitted to two digits: the same errors."""
+    found = images(MNIST, classes=classes)
+    assert found.shape == (28, 28)
+    theta = scaling(784, data_spread=0.74, split=0.0).theta
+    eta = scaling(784, data_spread=0.74, split=0.5).eta
+    task = image_task(found, theta=theta)
+    draws = [
+        side_by_side(
+            task, students=["relu", "tanh"], orders=[4], width=500, samples=500, rate=eta,
+            lam=1e-4, rng=seed,
+        )
+        for seed in range(4)
+    ]  # fmt: skip
+    for name in ("training", "generalisation", "misclassification"):
+        errors = np.array([getattr(one, name) for one in draws])
+        mean, scatter = errors.mean(axis=0), errors.std(axis=0, ddof=1) / 2
+        # Done in this project's way: three combined standard errors, or 3 %.
+        allowed = np.maximum(3 * np.hypot(*scatter.T), 0.03 * mean[:, 0])
+        assert (np.abs(mean[:, 1] - mean[:, 0]) <= allowed).all(), name
+    # Misclassification better than chance by relu; an odd activation cannot tell apart two
+    # Gaussians of mean 0.
+    assert (mean[0] < 0.49).all()
+    assert mean[1] == pytest.approx(0.5, abs=0.03)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from replica import SpikedRandomFeatures
+from replica import GradientStep, SpikedRandomFeatures
 from tests.cli.commands import document, validate
 from validation import ladder
 from validation.comparisons import extrapolate
@@ -73,6 +73,16 @@ def test_the_limit_is_the_theory():
     )
 
 
+def test_progress_counts_the_draws_of_all_sizes():
+    calls = []
+    ladder(
+        MODEL, alpha=1, lam=0.1, dimensions=[30, 60], seeds=2, rng=0,
+        progress=lambda done, total: calls.append((done, total)),
+    )  # fmt: skip
+    # four at d = 30, two at d = 60, each from none on
+    assert calls == [(done, 6) for done in (0, 1, 2, 3, 4, 4, 5, 6)]
+
+
 LINE = (
     "compare --student tanh --target sin --r 1 --c 1.2 --gamma .8 --alpha .5,2 --lam .1 --rng 0 "
     "--ladder 40,80,160 --seeds 4"
@@ -98,3 +108,15 @@ def test_command(tmp_path, capsys):
     assert point["test_error_z"] == pytest.approx(expected, rel=1e-12)
     lines = {f"{name}_error_{of}" for name in ("test", "train") for of in ("slope", "p_value")}
     assert lines <= set(point)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("simulated", ["srf", "gaussian"])
+def test_published_setting(simulated):
+    """tanh/sin, alpha0 = 20, eta = 3, lam = .1: the limit of four sizes up to d = 600."""
+    step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
+    found = ladder(
+        step, alpha=[0.2, 0.9, 1.6, 2.3, 3.0], lam=0.1, dimensions=[75, 150, 300, 600], seeds=12,
+        rng=0, beta=1.0, simulated=simulated,
+    )  # fmt: skip
+    assert found.agrees, found.document()

@@ -6,6 +6,53 @@ import pytest
 import replica
 from replica.equivalence import table_at
 from replica.saddle_point.correlated import CorrelatedGroups
+from tests.problems import step
+from validation import simulate
+from validation.draws import gradient_step
+from validation.draws.first_layers import sphere_rows
+
+
+@pytest.mark.slow
+def test_fluctuation_of_drawn_rows():
+    """v and k: covariances, over the neurons of one first layer, of the squared row norms."""
+    d, p, alpha0 = 400, 20_000, 2.0
+    problem = step(target="sin", alpha0=alpha0, eta=3.0)
+    expected = problem.network(beta=1.0).rows
+    rng = np.random.default_rng(3)
+    v, along = [], []
+    for _ in range(3):
+        X = rng.standard_normal((round(alpha0 * d), d))
+        y = np.sin(X[:, 0])
+        W = sphere_rows(p, d, rng)
+        after = gradient_step(W, [(X, y)], student=problem.student, eta=3.0)
+        g = X.T @ y / len(y)
+        u = g / np.linalg.norm(g)
+        rows = after - after.mean(axis=0)
+        norm = (rows**2).sum(axis=1) - (rows @ u) ** 2
+        norm -= norm.mean()
+        v.append(d * norm.var())
+        along.append(d * norm @ (rows @ u) / p)
+    # corrections of relative order 1/sqrt(d) and, for v, sampling noise sqrt(2/p) = 1 %
+    assert np.mean(v) == pytest.approx(expected.v, rel=0.06)
+    assert np.mean(along) == pytest.approx(
+        expected.tabulated.special_covariance(np.zeros(1))[0][0, 0, 1], rel=0.06
+    )
+
+
+@pytest.mark.slow
+def test_row_norms_matter():
+    """erf/He1 at alpha0 = 20: equal norms are 30 % off, the network is not (two sizes)."""
+    problem = step(student="erf", target="he1", alpha0=20, eta=3.0)
+    theory, equal = (
+        replica.solve(problem.network(beta=2.0, row_norms=n), alpha=3.0, lam=0.03)
+        for n in (True, False)
+    )
+    for d in (100, 200):
+        found = simulate(problem, alpha=3.0, lam=0.03, dimension=d, seeds=12, rng=1, beta=2.0)
+        mean, stderr = found.test_error[0, 0], found.test_error_stderr[0, 0]
+        # a finite-size bias of 20/d is what a comparison allows for
+        assert abs(mean - theory.test_error) <= 3 * stderr + 20 / d * theory.test_error
+        assert equal.test_error - mean > 6 * stderr
 
 
 @pytest.mark.slow

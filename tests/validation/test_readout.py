@@ -1,5 +1,6 @@
 """Ridge on nested designs: n x n and p x p systems against the equation they solve."""
 
+import tracemalloc
 from itertools import pairwise
 
 import numpy as np
@@ -20,6 +21,24 @@ def design(seed=0, offset=0.0, rows=100):
     edges = [0, 17, 50, 51, rows]
     blocks = [(Phi[i:j], y[i:j]) for i, j in pairwise(edges)]
     return Phi, y, lambda: blocks
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("n", "p"), [(900, 600), (600, 900)])
+def test_fits_hold_as_many_matrices_as_are_allowed_for(n, p, intercept):
+    """At most 2 of p x p, an intercept's one more, or 2 of n x n beside the features, at any number
+    of penalties: ``bytes_needed``; blocks of 100 samples and readouts take .2 of one."""
+    Phi = np.random.default_rng(0).standard_normal((n, p))
+
+    def blocks():
+        return ((Phi[i : i + 100], Phi[i : i + 100, 0]) for i in range(0, n, 100))
+
+    tracemalloc.start()
+    fit_ridge(blocks, np.array([n]), np.array([0.1, 0.2, 0.3]), intercept=intercept)
+    peak = tracemalloc.get_traced_memory()[1] / 8
+    tracemalloc.stop()
+    allowed = n * p + 2 * n**2 if n < p else (2 + intercept) * p**2
+    assert peak < allowed + 0.3 * min(n, p) ** 2
 
 
 @pytest.mark.parametrize("intercept", [False, True])

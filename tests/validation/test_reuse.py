@@ -73,6 +73,16 @@ def test_a_step_on_as_many_samples_at_every_alpha():
     )
 
 
+def test_samples_are_the_same_in_blocks_of_any_size(monkeypatch):
+    samples = draw_samples(experiment(STEP, reuse=0.5), 0)[0]
+    whole = drawn(samples)
+    monkeypatch.setattr("validation.draws.features.INPUT_BLOCK", 7 * 60)
+    for one, other in zip(
+        whole, drawn(draw_samples(experiment(STEP, reuse=0.5), 0)[0]), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_a_network_without_reuse_is_its_step(tmp_path):
     """Draws and stored cells are those there were before samples could be reused."""
     options = dict(alpha=[0.5, 1.5], store=tmp_path, **AT)

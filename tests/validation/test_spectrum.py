@@ -79,3 +79,19 @@ def test_no_outlier_where_there_is_none():
     small = replica.spectrum(replace(ONE, eta=0.3).network(beta=1.0), 1.0)
     assert small.outliers_at(150).size == 0 < small.outliers_at(170).size  # from n = 160.5
     assert small.outliers_at(170)[0] == pytest.approx(small.edges.max(), rel=1e-2)
+
+
+@pytest.mark.slow
+def test_network_is_closer_than_its_srf():
+    """Small alpha0: the network's own rows make the histogram, and its theory follows it."""
+    step = GradientStep(student="tanh", target="tanh", alpha0=0.3, eta=6.0)
+    values = eigenvalues(step, alpha=2.0, beta=1.0, dimension=300, seeds=3, rng=1)
+    z = np.array([0.02 + 0.1j, 0.1 + 0.1j, 0.5 + 0.1j, 1 + 0.1j])
+    simulated = (1 / (values[..., None] - z)).mean(axis=(0, 1))
+    own, published = (
+        np.abs(replica.spectrum(model, 2.0).stieltjes(z) / simulated - 1)
+        for model in (step.network(beta=1.0), step.srf(beta=1.0))
+    )
+    assert own.max() < 0.04  # of order 1/d
+    assert (published > 0.1).all()
+    assert (own < published / 4).all()

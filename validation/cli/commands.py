@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import typer
 
 from replica import cli
 from replica.errors import InvalidArgument
@@ -31,17 +30,7 @@ from ..run import simulate as run_simulation
 drawn = partial(cli.option, panel="The simulation")
 
 
-def one_dimension(text: str) -> int:
-    """Dimension as typed; several are refused, which a ladder takes."""
-    try:
-        return int(text)
-    except ValueError:
-        ladder_hint = "replica-validate compare takes several by --ladder 250,500,1000"
-        raise typer.BadParameter(f"{text!r} is not one whole number ({ladder_hint})") from None
-
-
-DIMENSION_OPTION: dict[str, Any] = {"parser": one_dimension, "metavar": "<int>"}
-DIMENSION = drawn("dimension", int, 500, "Input dimension d of the simulation.", **DIMENSION_OPTION)
+DIMENSION = drawn("dimension", int, 500, "Input dimension d of the simulation.")
 SEEDS = drawn("seeds", int, 8, "Independent draws of each point, 2 or more (a verdict takes 8).")
 RNG = drawn("rng", int | None, None, "Seed of the random numbers.")
 SIMULATED = drawn(
@@ -49,8 +38,7 @@ SIMULATED = drawn(
     "What is drawn: the network itself, the sRF its step makes, or the conditional Gaussian model.",
 )  # fmt: skip
 MONTE_CARLO = (  # arguments of ``validation.simulate``
-    drawn("dimension", int | None, None, "Input dimension d (500 unless a layer is given).",
-          **DIMENSION_OPTION),
+    drawn("dimension", int | None, None, "Input dimension d (500 unless a layer is given)."),
     SEEDS, RNG, SIMULATED,
     drawn("store", Path | None, None, "Folder that keeps every finished draw: the same line goes "
                                       "on from there."),
@@ -120,12 +108,9 @@ def watched(thing: str, store_folder: Path | None) -> Iterator[Callable[[int, in
         try:
             yield count
         except KeyboardInterrupt:
-            kept_draws = f"are kept in {store_folder}: the same command goes on from there"
-            if store_folder is None:
-                kept_draws = (
-                    "were done and none is kept: with --store FOLDER all that is simulated is, and "
-                    "the same command goes on from there"
-                )
+            kept_draws = "were done and none is kept: with --store FOLDER they are"
+            if store_folder is not None:
+                kept_draws = f"are kept in {store_folder}: the same command goes on from there"
             raise cli.Interrupted(f"interrupted; {done} of {total} {thing} {kept_draws}") from None
 
 
@@ -144,8 +129,7 @@ def show_points(document: dict[str, Any], output: cli.Output) -> None:
         return "" if unknown else round(value, 2) if is_score else value
 
     table = [{k: cell(k, value) for k, value in point.items()} for point in document["points"]]
-    targets = "the labels" if "features" in document["problem"] else "the mean label of each input"
-    output.table(table, names[:first_column] + sorted(names[first_column:], key=rank), targets)
+    output.table(table, names[:first_column] + sorted(names[first_column:], key=rank))
 
 
 def problem_at_grid_start(
