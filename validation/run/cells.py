@@ -145,9 +145,9 @@ class Fixed(StrEnum):
 class Experiment:
     """Parameters that all cells of a Monte Carlo share, in plain values: they travel to workers.
 
-    ``entropy``, ``spawn_key`` and ``pool_size`` are those of the root SeedSequence.  Of a given
-    layer and of given features there are ``samples`` in the place of ``alpha``; the dimension of
-    the latter is their number.
+    ``entropy`` and ``spawn_key`` are those of the root SeedSequence.  Of a given layer and of given
+    features there are ``samples`` in the place of ``alpha``; the dimension of the latter is their
+    number.
     """
 
     problem: Any  # a Problem, or what is given
@@ -159,7 +159,6 @@ class Experiment:
     test_samples: int
     entropy: Any
     spawn_key: tuple[int, ...]
-    pool_size: int
     device: str = "cpu"
     loss: Loss = LOSSES["square"]
     samples: tuple[int, ...] = ()
@@ -224,8 +223,7 @@ class Experiment:
 
     def seed(self, index: int) -> SeedSequence:
         """The seed of one cell."""
-        seed_key = (*self.spawn_key, self.dimension, index)
-        return SeedSequence(self.entropy, spawn_key=seed_key, pool_size=self.pool_size)
+        return SeedSequence(self.entropy, spawn_key=(*self.spawn_key, self.dimension, index))
 
 
 def at_alpha(problem: Problem, alpha: float) -> Problem:

@@ -58,7 +58,6 @@ def plan(
         lam=tuple(map(float, positive("lam", lam))),
         entropy=root_seed.entropy,
         spawn_key=tuple(root_seed.spawn_key),
-        pool_size=root_seed.pool_size,
         device=check_device(device),
         loss=cell_loss,
         **planned,
@@ -157,8 +156,9 @@ def bytes_needed(experiment: Experiment, *, keep: bool) -> float:
     """Peak memory of a process that runs one cell, an upper estimate."""
     d, p, sample_sizes = experiment.dimension, experiment.width, np.sort(experiment.sizes)
     n = float(sample_sizes[sample_sizes < p].max(initial=0))  # the largest of n x n systems
-    dual_system = n * p + 2 * n**2
-    primal_system = (2.0 + experiment.trained["intercept"]) * p**2 if sample_sizes[-1] >= p else 0.0
+    matrices = 2.0 + experiment.trained["intercept"]
+    dual_system = n * p + matrices * n**2
+    primal_system = matrices * p**2 if sample_sizes[-1] >= p else 0.0
     if not experiment.loss.is_square:  # the design, a copy for each size, weighted copies
         n = float(sample_sizes[-1])
         dual_system, primal_system = 5 * n * p + 5 * min(n, p) ** 2, 0.0
