@@ -51,9 +51,9 @@ class Run:
     def simulated(
         self, problem: Problem | Given, errors: Sequence[str] = ("test_error",), **how: Any
     ) -> Array:
-        """Means and standard errors of E ``errors`` at P simulated points, (E, P, 2); of the seed
-        0, unless said otherwise."""
-        columns = simulate(problem, **({"rng": 0, "store": self.store} | how)).columns
+        """Means and standard errors of E ``errors`` at P simulated points of the seed 0,
+        (E, P, 2)."""
+        columns = simulate(problem, rng=0, store=self.store, **how).columns
         names = [[error, f"{error}_stderr"] for error in errors]
         return np.array([[columns[name].ravel() for name in pair] for pair in names]).swapaxes(1, 2)
 

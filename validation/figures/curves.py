@@ -306,12 +306,12 @@ def with_outliers(fraction: float) -> SpikedRandomFeatures:
     return replace(CORRUPTED, label_noise=f"outliers:{fraction:g}:9")
 
 
-def of_losses(problem: Any, fit: Fields, labels: dict[str, str], **how: Any) -> list[Curve]:
+def of_losses(problem: Any, fit: Fields, labels: dict[str, str]) -> list[Curve]:
     """A curve of each loss, by its label and the penalty, if this is fixed."""
     penalty_text = settings({"lam": fit["lam"]}) if "lam" in fit else []
     return [
         Curve(problem, fit | {"loss": curve_loss}, ", ".join([label, *penalty_text]), color,
-              kinds=("theory",), **how)
+              kinds=("theory",))
         for (curve_loss, label), color in zip(labels.items(), colours([*labels]), strict=True)
     ]  # fmt: skip
 
@@ -347,7 +347,7 @@ def robust_losses() -> list[Panel]:
     fractions = 0.3 * np.linspace(0, 1, 61) ** 2  # the first outliers cost most
     log_y: Fields = {"scales": {"yscale": "log"}}
     fixed_alpha = {"alpha": FIXED_ALPHA}
-    curves = of_losses(with_outliers, fixed_alpha | FIT, losses, fresh=True)
+    curves = of_losses(with_outliers, fixed_alpha | FIT, losses)
     return [
         Panel(of_losses(CORRUPTED, FIT, losses), LOSS_ALPHAS, ALPHAS, (400, 8), "10 % outliers",
               **log_y),
@@ -406,19 +406,17 @@ def steps() -> list[Panel]:
 def spikes(curve_values: Fields, run: Run) -> Fields:
     """Length and direction of the spike and variance of the bulk after each of six steps, in theory
     and in simulated networks."""
-    spiked_steps, dimension = repeated(6), curve_values["dimension"]
+    spiked_steps, seeds = repeated(6), curve_values["seeds"]
     predicted = [(step.r, step.c, step.gamma[0]) for step in replica.after_each_step(spiked_steps)]
+    how: Fields = {"dimension": curve_values["dimension"], "beta": 1.0}
 
-    def measure_spikes(seed: int) -> Array:
-        drawn_layers = list(trajectory(spiked_steps, dimension=dimension, beta=1.0, rng=seed))[1:]
-        return np.array([(fit.r, fit.c, float(fit.gamma[0])) for fit in map(spike, drawn_layers)])
+    def measure_spikes() -> Array:
+        drawn = [list(trajectory(spiked_steps, rng=seed, **how))[1:] for seed in range(seeds)]
+        return np.array([[(fit.r, fit.c, *fit.gamma) for fit in map(spike, one)] for one in drawn])
 
-    spike_cell = {"spike of": describe(spiked_steps), "dimension": dimension}
-    spikes_seen: Array = np.array([
-        run.stored(spike_cell | {"seed": seed}, partial(measure_spikes, seed), (6, 3))
-        for seed in range(curve_values["seeds"])
-    ])  # fmt: skip
-    means = {"measured": spikes_seen.mean(axis=0), "measured_stderr": standard_error(spikes_seen)}
+    cell = {"spike of": describe(spiked_steps), **how, "seeds": seeds}
+    seen = run.stored(cell, measure_spikes, (seeds, len(predicted), 3))
+    means = {"measured": seen.mean(axis=0), "measured_stderr": standard_error(seen)}
     return dict(plain({"predicted": predicted, **means}))
 
 

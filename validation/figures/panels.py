@@ -119,7 +119,7 @@ class Curve:
     is the abscissa, of which the problem is a function elsewhere.
 
     ``kinds`` are those of KINDS.  A curve with a ``style`` of its own is a line of the first,
-    and not simulated.  ``fresh`` draws are others at every value.
+    and not simulated.
     """
 
     problem: Any
@@ -129,7 +129,6 @@ class Curve:
     beta: float = 1.0
     kinds: tuple[str, ...] = ("theory", "srf")
     style: dict[str, Any] = field(default_factory=dict)
-    fresh: bool = False
 
     def points(self, values: Array) -> list[tuple[Any, dict[str, Any]]]:
         """Problems with the fits of their readouts that make up the curve at these ``values``."""
@@ -184,11 +183,10 @@ def _curve_errors(panel: Panel, curve: Curve, run: Run) -> Values:
     if not curve.style:
         simulated_parts = [
             run.simulated(
-                problem, panel.errors, rng=point_index * curve.fresh,
-                beta=curve.beta if problem.schedule else None, **fit, **size,
+                problem, panel.errors, beta=curve.beta if problem.schedule else None, **fit, **size
             )
-            for point_index, (problem, fit) in enumerate(curve.points(few))
-        ]  # fmt: skip
+            for problem, fit in curve.points(few)
+        ]
         for error, points in zip(panel.errors, np.hstack(simulated_parts), strict=True):
             curve_errors[error]["simulated"] = points
     if panel.linear:

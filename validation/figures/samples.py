@@ -163,7 +163,7 @@ def data(name: str, run: Run) -> Values:
         [curve | size for curve in curves_of(step_settings, run, draws)]
         for step_settings in run.tracked(steps)
     ]
-    return dict(plain({"name": name, **size, "panels": panels}))
+    return dict(plain({"figure": name, **size, "panels": panels}))
 
 
 def _reuse(step_settings: dict[str, Any], run: Run, draws: dict[str, Any]) -> list[Values]:
@@ -205,7 +205,7 @@ def _budget(step_settings: dict[str, Any], run: Run, draws: dict[str, Any]) -> l
 
 def draw(data: Values) -> Figure:
     """A column for each error of each step."""
-    reuse = data["name"] == "reuse"
+    reuse = data["figure"] == "reuse"
     labels, errors = (READOUTS, BOTH_ERRORS) if reuse else (USES.values(), BOTH_ERRORS[:1])
     curves = [Curve(None, {}, *labelled) for labelled in zip(labels, COLOURS, strict=False)]
     panels = [

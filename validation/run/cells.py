@@ -92,15 +92,10 @@ class GivenRows:
     rows: Array
     device: str
 
-    @property
-    def count(self) -> int:
-        """Number n of the readout's samples."""
-        return len(self.rows)
-
     def blocks(self, bias: float = 0.0) -> Iterator[tuple[Any, Any]]:
         """Features (b, p) and labels (b,) or (b, C); no ``bias`` is trained here."""
         block_rows = max(1, draws.INPUT_BLOCK // self.features.shape[1])
-        for first_row in range(0, self.count, block_rows):
+        for first_row in range(0, len(self.rows), block_rows):
             given_rows = self.rows[first_row : first_row + block_rows]
             pair = self.features[given_rows], self.labels[given_rows]
             yield arrays.to_device(pair[0], self.device), arrays.to_device(pair[1], self.device)

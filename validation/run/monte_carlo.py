@@ -62,14 +62,12 @@ def plan(
         loss=cell_loss,
         **planned,
     )
-    if getattr(problem, "outputs", 1) > 1 and not cell_loss.is_square:
-        raise InvalidArgument("loss", cell_loss.name, "the square for several classes or outputs")
     if cell_loss.kind == "margin" and not planned_experiment.binary:
         raise InvalidArgument("loss", cell_loss.name, LABELS_NEEDED)
-    if planned_experiment.trained["train_bias"] and not cell_loss.is_square:
-        raise InvalidArgument("loss", cell_loss.name, "square in a simulation that trains a bias")
-    if device != "cpu" and not cell_loss.is_square:
-        raise InvalidArgument("device", device, "cpu for a loss other than the square")
+    several = getattr(problem, "outputs", 1) > 1 or planned_experiment.trained["train_bias"]
+    if (several or device != "cpu") and not cell_loss.is_square:
+        allowed_loss = "the square for several classes or outputs, a trained bias or a device"
+        raise InvalidArgument("loss", cell_loss.name, allowed_loss)
     planned_experiment.sizes, planned_experiment.width  # noqa: B018  (checks that neither is empty)
     return planned_experiment
 
