@@ -17,7 +17,7 @@ from replica.given import Given
 from replica.observables import grid_axes, places_on_grid
 from replica.problem import MAX_NUMBER, Problem, number
 from solvers.quadrature import QuadratureError
-from solvers.results import Array, ConvergenceError
+from solvers.results import ConvergenceError
 
 from ..draws import as_given, seed_count, whole_number
 from ..run import Simulated, Simulation, draw_layer, simulate, standard_error
@@ -335,19 +335,15 @@ def compare_grid(
     count = int(np.prod([axis.size for axis in axes.values()]))
 
     with progress_callback(progress, "draws") as report_all:
-        for problem_at, width in problems_on_grid(problem, axes, beta):
+        for values in places_on_grid(axes):
+            width = beta
+            if problem.schedule:
+                width = values.pop("beta", beta)
+                problem_at = problem.step.with_values(width, values)
+            else:
+                problem_at = problem.model_at(**values)
             advance = report_part(report_all, len(comparisons), count)
             comparisons.append(run(problem_at, beta=width, progress=advance, **options))
-    theory_options = {name: options[name] for name in ("theory", "simulated") if name in options}
-    size = comparisons[0].theories[0].model.dimension
-    same_theories = not any(comparison.theories[0].reason for comparison in comparisons)
-
-    def theories(axes: Mapping[str, Array]) -> list[Theory]:
-        return [
-            theory_of(problem_at, width, **theory_options).at(size)
-            for problem_at, width in problems_on_grid(problem, axes, beta)
-        ]
-
     axes_of_all = axes | comparisons[0].axes
     shape = [axis.size for axis in axes_of_all.values()]
     return Comparison(
@@ -357,7 +353,6 @@ def compare_grid(
         [comparison.theories[0] for comparison in comparisons],
         [comparison.allowance for comparison in comparisons],
         joined([comparison.lines for comparison in comparisons], shape),
-        theories if same_theories else None,
         parts=comparisons,
     )
 
@@ -379,15 +374,3 @@ def joined(of_settings: Sequence[Mapping[str, Any]], shape: Sequence[int]) -> di
         field_values = zip(*(entry.get(name, missing) for entry in of_settings), strict=True)
         all_settings[name] = result_type(*(np.reshape(field, shape) for field in field_values))
     return all_settings
-
-
-def problems_on_grid(
-    problem: Problem, axes: Mapping[str, Array], beta: float | None
-) -> Iterator[tuple[Problem, float | None]]:
-    """The problem of every combination, and its width where that is not its own."""
-    for parameters in places_on_grid(axes):
-        if problem.schedule:
-            width = parameters.pop("beta", beta)
-            yield problem.step.with_values(width, parameters), width
-        else:
-            yield problem.model_at(**parameters), beta

@@ -72,8 +72,6 @@ class Comparison(Displayed):
         Finite-size bias that is allowed for, relative to the theory; 1 / n of what is given.
     lines : dict of name -> Extrapolation
         In 1/d, of which the limits are compared; empty at a single dimension.
-    between : callable (axes) -> list of Theory
-        Those of other values of the parameters, in the same order.
     notes : list of str
         Of what is given: what the theory may be off by, why, and at how many samples.
     parts : list of Comparison
@@ -86,7 +84,6 @@ class Comparison(Displayed):
     theories: list[Theory]
     allowance: Any
     lines: dict[str, Extrapolation] = field(default_factory=dict)
-    between: Callable[[dict[str, Array]], list[Theory]] | None = None
     notes: list[str] = field(default_factory=list)
     parts: list["Comparison"] = field(default_factory=list)
 
@@ -222,11 +219,10 @@ class Comparison(Displayed):
         """
         simulated_points = self.dataset()
         abscissa = abscissa_of(with_all_axes(simulated_points), "test_error")
-        point_count = [13] if abscissa in self._varied else []  # each takes .1 s or more
-        line_axes = self.axes | {abscissa: spaced(self.axes[abscissa], *point_count)}
-        readout_axes = {name: line_axes.pop(name) for name in self._points}
-        theories = self.theories if self.between is None else self.between(line_axes)
-        theory_lines = curves(theories, line_axes, readout_axes, self.simulation.loss)
+        readout_axes = {
+            name: spaced(axis) if name == abscissa else axis for name, axis in self._points.items()
+        }
+        theory_lines = curves(self.theories, self._varied, readout_axes, self.simulation.loss)
         simulated = "extrapolated" if self.lines else "simulated"
         return plot_comparison(simulated_points, theory_lines, ax, error=error, simulated=simulated)
 

@@ -125,7 +125,8 @@ LAW_TARGETS = {
 }
 LAWS: dict[str, tuple[Any, str]] = {
     "1": (1.0, r"equal, $\tilde a = 1$"),
-    "+-1": ("rademacher", r"$\tilde a = \pm 1$"),
+    # the same problem as equal, for an odd student
+    "+-1": ("rademacher", r"$\tilde a = \pm 1$, the line of 1"),
     "four": ([-1.5, -0.5, 0.5, 1.5], r"$\tilde a = \pm\frac{1}{2}, \pm\frac{3}{2}$"),
     "gaussian": ("gaussian", r"$\tilde a \sim N(0, 1)$"),
 }
@@ -147,9 +148,7 @@ def readout_laws() -> list[Panel]:
         for (law, (readout, law_label)), color in zip(LAWS.items(), COLOURS, strict=False):
             law_step = GradientStep(target=law_target, readout=readout, **VARIABLE)
             kinds = ("theory", "srf", "limit")[: 3 if law == "gaussian" else 2]
-            # +-1 is the same problem as equal, for an odd student
-            line_style = {"linestyle": (0, (4, 4)), "zorder": 3} if law == "+-1" else {}
-            law_curves.append(Curve(law_step, FIT, law_label, color, kinds=kinds, style=line_style))
+            law_curves.append(Curve(law_step, FIT, law_label, color, kinds=kinds))
         alpha, few = 0.1 + 3.9 * np.linspace(0, 1, 121) ** 2, (0.5, 1.25, 2.0, 3.0)
         title += ", " + stated(VARIABLE | {"beta": 1.0} | FIT)
         panel_options: Fields = {"at_dimension": True, "small": (400, 2)}

@@ -118,8 +118,7 @@ class Curve:
     """Errors of ``problem`` at one ``fit`` of the readout; where this has no alpha, or no lam, that
     is the abscissa, of which the problem is a function elsewhere.
 
-    ``kinds`` are those of KINDS.  A curve with a ``style`` of its own is a line of the first,
-    and not simulated.
+    ``kinds`` are those of KINDS.
     """
 
     problem: Any
@@ -128,7 +127,6 @@ class Curve:
     color: str = COLOURS[0]
     beta: float = 1.0
     kinds: tuple[str, ...] = ("theory", "srf")
-    style: dict[str, Any] = field(default_factory=dict)
 
     def points(self, values: Array) -> list[tuple[Any, dict[str, Any]]]:
         """Problems with the fits of their readouts that make up the curve at these ``values``."""
@@ -180,15 +178,14 @@ def _curve_errors(panel: Panel, curve: Curve, run: Run) -> Values:
         ]
         for error, error_lines in curve_errors.items():
             error_lines[theory_kind] = np.concatenate([columns[error] for columns in column_parts])
-    if not curve.style:
-        simulated_parts = [
-            run.simulated(
-                problem, panel.errors, beta=curve.beta if problem.schedule else None, **fit, **size
-            )
-            for problem, fit in curve.points(few)
-        ]
-        for error, points in zip(panel.errors, np.hstack(simulated_parts), strict=True):
-            curve_errors[error]["simulated"] = points
+    simulated_parts = [
+        run.simulated(
+            problem, panel.errors, beta=curve.beta if problem.schedule else None, **fit, **size
+        )
+        for problem, fit in curve.points(few)
+    ]
+    for error, points in zip(panel.errors, np.hstack(simulated_parts), strict=True):
+        curve_errors[error]["simulated"] = points
     if panel.linear:
         curve_model = model_of("theory", curve.points(x[:1])[0][0], curve.beta)
         curve_errors["linear"] = replica.bounds(curve_model).linear
@@ -214,12 +211,9 @@ def draw_panels(
     panel_axes = panels_with_differences(picture, len(figure_columns))
     for two_axes, (panel, curves, error) in zip(panel_axes.T, figure_columns, strict=True):
         for curve_index, (curve, values) in enumerate(zip(panel.curves, curves, strict=True)):
-            line_style: dict[str, Any] = {"color": curve.color, "label": curve.label}
-            if curve.style:
-                two_axes[0].plot(values["x"], values[error]["theory"], **line_style, **curve.style)
-            else:
-                nudge = curve_index - (len(curves) - 1) / 2
-                draw_theories(two_axes, values, values[error], marker_nudge=nudge, **line_style)
+            style: dict[str, Any] = {"color": curve.color, "label": curve.label}
+            nudge = curve_index - (len(curves) - 1) / 2
+            draw_theories(two_axes, values, values[error], marker_nudge=nudge, **style)
         if panel.linear:
             two_axes[0].axhline(curves[0]["linear"], **REFERENCE, label="best linear predictor")
         dimension_text = "" if one_size else f", $d = {curves[0]['dimension']}$"
