@@ -262,7 +262,7 @@ def measured_function(
         instance = draws.draw(problem, dimension=d, rng=layer_seed, beta=beta)
         X, component = _inputs(instance, draws.size("alpha", float(alpha_value), d), train_rng)
         fits = fit_readout(
-            _design(instance, X, instance.labels(X, noise_rng, component=component)),
+            _design(instance, X, instance.labels(X, noise_rng, component)),
             np.array([len(X)]),
             penalty,
             intercept=model.intercept,
@@ -273,8 +273,7 @@ def measured_function(
             X, weights = _given(projection, u, instance, *_inputs(instance, count, test_rng))
             output = predict(instance.features(X, fits.bias.item()), fits).ravel()
             mean[i, j] = np.average(output, weights=weights)
-            unbiased = 1 - (weights**2).sum() / weights.sum() ** 2
-            variance[i, j] = np.average((output - mean[i, j]) ** 2, weights=weights) / unbiased
+            variance[i, j] = np.cov(output, aweights=weights)
     return MeasuredFunction(projections, mean, variance)
 
 

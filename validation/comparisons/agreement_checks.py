@@ -35,6 +35,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+from numpy.polynomial.polynomial import polyfit
 from scipy.special import chdtrc, ndtr, stdtr, stdtrit
 
 from replica.plotting import in_words
@@ -76,10 +77,8 @@ def extrapolate(sizes: Array, means: Array, stderrs: Array, seeds: Array) -> Ext
     >>> float(line.limit.round(12)), float(line.slope.round(9))
     (2.0, 30.0)
     """
-    weights = np.sqrt(seeds * sizes)
-    design = np.stack([np.ones(len(sizes)), 1 / sizes], axis=1)
     # value = coefficients @ means, (2, K)
-    coefficients = np.linalg.pinv(weights[:, None] * design) * weights
+    coefficients = polyfit(1 / sizes, np.eye(len(sizes)), 1, w=np.sqrt(seeds * sizes))
     limit, slope = np.tensordot(coefficients, means, axes=1)
     variance = np.tensordot(coefficients[0] ** 2, stderrs**2, axes=1)
     line_residuals = means - limit - np.multiply.outer(1 / sizes, slope)
