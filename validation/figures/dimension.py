@@ -111,12 +111,12 @@ def draw_approach(data: Values) -> Figure:
     panels, sizes = data["panels"], data["sizes"]
     size_figure = Figure(figsize=(max(9.0, 2.75 * len(panels)), 3.8), layout="constrained")
     size_axes, abscissae = size_figure.subplots(1, len(panels)), np.array(data["at"])
-    star: dict[str, Any] = {"marker": "*", "markersize": 11, "linestyle": "none", "clip_on": False}
+    star: dict[str, Any] = {"marker": "*", "markersize": 11, "linestyle": "none"}
     for ax, panel in zip(size_axes, panels, strict=True):
         hues, middle = plotting.colours([*panel["series"]]), (len(panel["series"]) - 1) / 2
         for i, ((model, curve), hue) in enumerate(zip(panel["series"].items(), hues, strict=True)):
             ax.plot(curve["x"], np.array(curve["line"], dtype=float), color=hue, linewidth=1)
-            ax.plot(0, curve["limit"], color=hue, **star)
+            ax.plot(0, curve["limit"], color=hue, clip_on=False, **star)
             style = {"color": hue, "marker": "os^"[i], "markerfacecolor": "white"}
             x, (mean, stderr) = (
                 plotting.nudged(abscissae, i - middle),
