@@ -75,10 +75,8 @@ def first_answer(
         known_where = np.all if theory.at_own_dimension else np.any
         if all(known_where(np.isfinite(check.theory)) for check in checks.values()):
             return solved_theories[-1]
-        if theory.at_own_dimension:
-            reasons.append(f"the theory at d = {dimension:g} has no answer at every point")
-        else:
-            reasons.append(f"the {theory.note} did not converge")
+        named = theory.note.partition(";")[0]
+        reasons.append(f"the {named} at d = {dimension:g} has no answer at every point")
     if not solved_theories:
         raise refusals[0]
     return solved_theories[0]

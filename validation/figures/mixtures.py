@@ -113,7 +113,6 @@ class Sweep:
     setting: Setting = field(default_factory=Setting)
     others: tuple[dict[str, Any], ...] = ({},)
     small: dict[str, Any] = field(default_factory=lambda: {"dimension": 100, "samples": 100})
-    draws: int = 20
     layers: int = LAYERS
     tasks: int = LAYERS  # layers of these that have a closed form
     every: int = 1  # of the others, when quick
@@ -229,7 +228,7 @@ def data(panel: str, run: Run, *, draws: int | None = None, images: str = "") ->
         allowed = "given for mixtures/3 and for no other: a folder of IDX files, or an NPZ file"
         raise InvalidArgument("images", images, allowed)
     sweep = SWEEP_PANELS[panel]
-    draws = draws or (3 if run.quick else sweep.draws)
+    draws = draws or (3 if run.quick else 20)
     sweep_values = sweep.few if run.quick else sweep.values
     column_settings = sweep.others[:: sweep.every if run.quick else 1]
     base = replace(sweep.setting, images=images, **(sweep.small if run.quick else {}))
