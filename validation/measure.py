@@ -15,10 +15,11 @@ features, residuals - so that memory does not grow with n.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.random import Generator, default_rng
+from numpy.random import Generator, SeedSequence, default_rng
 from numpy.typing import ArrayLike
 
 from replica.errors import InvalidArgument
@@ -172,10 +173,8 @@ def eigenvalues(
         instance = draws.draw(problem, dimension=d, rng=layer_seed, beta=beta)
         X = np.concatenate([X for X, _ in instance.draw_inputs(n, default_rng(input_seed))])
         features = instance.features(X)
-        p = features.shape[1]
-        gram = features @ features.T if n < p else features.T @ features
-        values = np.maximum(np.linalg.eigvalsh(gram / n), 0.0)  # below 0 by rounding alone
-        spectra.append(np.concatenate([np.zeros(p - len(values)), values]))
+        values = np.linalg.svd(features, compute_uv=False)[::-1] ** 2 / n
+        spectra.append(np.pad(values, (features.shape[1] - len(values), 0)))
     return np.array(spectra)
 
 
@@ -263,7 +262,7 @@ def measured_function(
         instance = draws.draw(problem, dimension=d, rng=layer_seed, beta=beta)
         X, component = _inputs(instance, draws.size("alpha", float(alpha_value), d), train_rng)
         fits = fit_readout(
-            _design(instance, X, instance.labels(X, noise_rng, component=component)),
+            _design(instance, X, instance.labels(X, noise_rng, component)),
             np.array([len(X)]),
             penalty,
             intercept=model.intercept,
@@ -274,8 +273,7 @@ def measured_function(
             X, weights = _given(projection, u, instance, *_inputs(instance, count, test_rng))
             output = predict(instance.features(X, fits.bias.item()), fits).ravel()
             mean[i, j] = np.average(output, weights=weights)
-            unbiased = 1 - (weights**2).sum() / weights.sum() ** 2
-            variance[i, j] = np.average((output - mean[i, j]) ** 2, weights=weights) / unbiased
+            variance[i, j] = np.cov(output, aweights=weights)
     return MeasuredFunction(projections, mean, variance)
 
 
@@ -433,17 +431,14 @@ def single_step(
     )
     seeds = draws.seed_sequence(rng).spawn(2)
 
-    def train(width: int = p) -> Iterator[Array]:
-        """The training inputs, the same at every pass."""
-        return draws.gaussian_inputs(n, d, default_rng(seeds[0]), width=width)
+    def inputs(count: int, seed: SeedSequence) -> Iterator[Array]:
+        """Inputs in blocks, the same at every pass."""
+        return (X for X, _ in layer.draw_inputs(count, default_rng(seed)))
 
-    def test(width: int = p) -> Iterator[Array]:
-        """The test inputs."""
-        return draws.gaussian_inputs(test_count, d, default_rng(seeds[1]), width=width)
-
+    train, test = partial(inputs, n, seeds[0]), partial(inputs, test_count, seeds[1])
     (A, B), test_linear_part = (
-        linear_part(layer, inputs(d)) if preprocess else (0.0, np.zeros(d))
-        for inputs in (train, test)
+        linear_part(layer, samples_of()) if preprocess else (0.0, np.zeros(d))
+        for samples_of in (train, test)
     )
     after = draws.gradient_step(
         layer.W,

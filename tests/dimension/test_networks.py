@@ -275,7 +275,9 @@ def test_a_comparison_takes_the_limit_where_the_theory_of_the_dimension_has_no_a
     report, limit = compare(FEW, **at), solve(FEW.network(beta=1.0), alpha=2.0, lam=100.0)
     assert report.checks["test_error"].theory.item() == pytest.approx(limit.test_error)
     assert "in the limit, not at d = 100" in report.theories[0].note
-    assert report.theories[0].reason == "the theory at d = 100 has no answer at every point"
+    assert report.theories[0].reason == (
+        "the theory of the network itself at d = 100 has no answer at every point"
+    )
     assert "theory" in report.verdict.lower()
     assert "did not converge" not in report.verdict
 

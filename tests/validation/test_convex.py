@@ -9,7 +9,7 @@ from solvers.results import ConvergenceError
 from tests.problems import FLIPPED, OUTLIERS
 from validation import ladder, simulate
 from validation.fit import fit_convex_readout, predict
-from validation.fit.convex_readout import Design, minimise_objective
+from validation.fit.convex_readout import minimise_objective
 from validation.run.cells import draw_layer
 
 NAMES = ["huber:0.3", "absolute", "quantile:0.3", "logistic", "hinge", "squared_hinge"]
@@ -35,12 +35,12 @@ def test_objective_is_minimal(name, shape, intercept):
     """The gap is below 1e-8, and no random direction leads down, to that gap."""
     of = loss(name)
     Phi, y = data(*shape, of.kind == "margin")
-    design = Design(Phi / np.sqrt(shape[1]))
-    found = minimise_objective(design, y, 0.05, of, intercept)
+    Z = Phi / np.sqrt(shape[1])
+    found = minimise_objective(Z, y, 0.05, of, intercept)
     assert found.gap < 1e-8 * found.objective
 
     def objective(a, b):
-        return of(y, design.Z @ a + b).sum() + 0.025 * a @ a
+        return of(y, Z @ a + b).sum() + 0.025 * a @ a
 
     rng = np.random.default_rng(0)
     for size in (1e-4, 1e-2, 1.0):

@@ -15,7 +15,7 @@ from validation.mixtures import (
     scaling,
     side_by_side,
 )
-from validation.mixtures.hermite_model import TEST_BLOCK, fit_readout
+from validation.mixtures.hermite_model import fit_readout
 
 # Mixtures
 
@@ -86,16 +86,13 @@ def test_labels():
 # The network and its Hermite models
 
 
-@pytest.mark.parametrize("test_samples", [125, pytest.param(400_000, marks=pytest.mark.slow)])
-def test_errors_are_the_papers(test_samples):
-    """Every formula typed once, from the documented streams; many test samples are in blocks."""
-    assert test_samples == 125 or 15 * test_samples > TEST_BLOCK
+def test_errors_are_the_papers():
+    """Every formula typed once, from the documented streams."""
     task = regression(mixture(20, eigenvalues=4.0), rng=1)
     k, m, lam, rate = 15, 25, 1e-2, 3.0
     found = side_by_side(
-        task, students=["tanh"], orders=[3], width=k, samples=m, lam=lam, rate=rate, rng=7,
-        test_samples=test_samples,
-    )  # fmt: skip
+        task, students=["tanh"], orders=[3], width=k, samples=m, lam=lam, rate=rate, rng=7
+    )
     root, *streams = np.random.SeedSequence(7).spawn(4)
     streams = [*root.spawn(2), *streams]
     layer, first, second, test, fresh = map(np.random.default_rng, streams)
@@ -103,7 +100,7 @@ def test_errors_are_the_papers(test_samples):
     w = layer.standard_normal(k) / np.sqrt(k)
     X0, y0 = task.draw(m, first)
     X, y = task.draw(m, second)
-    Xt, yt = task.draw(test_samples, test)
+    Xt, yt = task.draw(5 * m, test)
     slope = 1 - np.tanh(F @ X0.T) ** 2
     G = (np.outer(w, y0 - w @ np.tanh(F @ X0.T) / np.sqrt(k)) * slope) @ X0 / m / np.sqrt(k)
     after = F + rate * G

@@ -137,7 +137,6 @@ CASES = [
     ("loss", lambda: compared(loss=Loss(np.abs, np.sign, kinks=(0.0,))), {}),
     ("loss", lambda: simulate(OUTLIERS, loss="hinge", **SMALL), {}),
     ("loss", lambda: simulate(replace(OUTLIERS, train_bias=True), loss="absolute", **SMALL), {}),
-    ("device", lambda: simulate(OUTLIERS, loss="absolute", device="cuda", **SMALL), {}),
     # mixtures and their Hermite models
     *named(mixed, "width", 0),
     *named(mixed, "lam", 0.0),

@@ -69,8 +69,6 @@ def figure(
     output.check((".json",))
     if store is not None:
         cells.open_folder(store)
-    if quick:
-        say(f"{name}: about {FIGURES[name].seconds} s")
     start_time = time.monotonic()
     with watched("curves", store) as advance:
         figure_data = figure_entry.values(Run(quick, advance, store), **options)

@@ -32,9 +32,10 @@ d = 125, but 5 % at 250 and 2.3 % at 500: a line through the first falls 2 % sho
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.polynomial.polynomial import polyfit
 from scipy.special import chdtrc, ndtr, stdtr, stdtrit
 
 from replica.plotting import in_words
@@ -76,10 +77,8 @@ def extrapolate(sizes: Array, means: Array, stderrs: Array, seeds: Array) -> Ext
     >>> float(line.limit.round(12)), float(line.slope.round(9))
     (2.0, 30.0)
     """
-    weights = np.sqrt(seeds * sizes)
-    design = np.stack([np.ones(len(sizes)), 1 / sizes], axis=1)
     # value = coefficients @ means, (2, K)
-    coefficients = np.linalg.pinv(weights[:, None] * design) * weights
+    coefficients = polyfit(1 / sizes, np.eye(len(sizes)), 1, w=np.sqrt(seeds * sizes))
     limit, slope = np.tensordot(coefficients, means, axes=1)
     variance = np.tensordot(coefficients[0] ** 2, stderrs**2, axes=1)
     line_residuals = means - limit - np.multiply.outer(1 / sizes, slope)
@@ -212,22 +211,31 @@ def verdict(
     seeds : int
         Draws of which the standard errors are.
     """
-    all_checks = list(checks.values())
-    if not np.isfinite([check.theory for check in all_checks]).all():
+    joint = Check(*map(np.array, zip(*checks.values(), strict=True)))  # of (checks, N_a, N_l)
+    if not np.isfinite(joint.theory).all():
         return False, "The theory did not converge everywhere, so that agreement cannot be told."
-    if not np.isfinite([check.simulated for check in all_checks]).all():
+    if not np.isfinite(joint.simulated).all():
         return False, (
             "The readout of a draw has no best bias, or could not be fitted, so that agreement "
             "cannot be told."
         )
-    z = np.array([check.z for check in all_checks])
-    differs = np.array([check.differs(allowance, seeds) for check in all_checks])
-    is_off = np.array([~check.within(allowance, seeds) for check in all_checks])
-    is_far = np.array([check.is_far for check in all_checks])
+    z, errors = joint.z, np.abs(joint.simulated)
+    gaps = np.abs(joint.simulated - joint.theory) / np.where(errors, errors, 1.0)
+    differs, is_far = joint.differs(allowance, seeds), joint.is_far
+    is_off = ~joint.within(allowance, seeds)
     # elsewhere rounding over a standard error of 0
     flagged = next((flags for flags in (differs, is_off, is_far) if flags.any()), np.isfinite(z))
-    k, *point = np.unravel_index(np.argmax(np.where(flagged, np.abs(z), -1)), is_off.shape)
-    where = _difference(list(checks)[k], all_checks[k], (point[0], point[1]), axes)
+    worst = np.unravel_index(np.argmax(np.where(flagged, np.abs(z), -1)), is_off.shape)
+    point = ", ".join(
+        f"{name} = {axis[i]:.4g}" for (name, axis), i in zip(axes.items(), worst[1:], strict=True)
+    )
+    theory, simulated, stderr, _ = (part[worst] for part in joint)
+    score = 0.0 if np.isnan(z[worst]) else abs(z[worst])
+    where = (
+        f"the {in_words(list(checks)[worst[0]])} at {point} ({theory:.4g} in theory, "
+        f"{simulated:.4g} ± {float(f'{stderr:.2g}'):g} simulated: they differ by "
+        f"{gaps[worst]:.1%}, and by {score:.1f} standard errors)"
+    )
     bias = "1/n plus " if np.ndim(allowance) else f"{allowance:.1%} plus " * bool(allowance)
     allowed = f"the {bias}{allowed_score(seeds):.3g} standard errors allowed for {size}"
     if differs.any():
@@ -247,70 +255,25 @@ def verdict(
             f"{is_far.sum()} of {is_far.size} errors, most in {where}. As this is within "
             f"{allowed}, a verdict takes more draws or a larger size: {advice}."
         )
-    scales = (np.where(c.simulated, np.abs(c.simulated), 1.0) for c in all_checks)
-    gaps = [
-        np.abs(c.simulated - c.theory) / scale for c, scale in zip(all_checks, scales, strict=True)
-    ]
-    if differ(z, seeds):
-        large_count, leans = too_large(z, seeds), leaning(z, seeds)
-        differences, ways = f"their {is_off.size} differences", []
-        if large_count:
-            which = differences if large_count == is_off.size else f"{large_count} of {differences}"
-            ways = [f"{which} {'is' if large_count == 1 else 'are'} larger than chance makes them"]
-        if 0 in leans:
-            ways.append(f"{'all' if large_count else differences} lie to one side together")
-        elif leans:
-            errors = " and ".join(f"those of the {in_words(list(checks)[k - 1])}" for k in leans)
-            ways.append(f"{errors} lie to one side{' each' if len(leans) > 1 else ''}")
-        prefix = "close but " * bool(gaps[k][tuple(point)] <= 0.1)  # of the simulated error
+    large_count, leans = too_large(z, seeds), leaning(z, seeds)
+    if large_count or leans:
+        so_large = f"chance seldom makes {large_count} of their {is_off.size} differences so large"
+        ways = [so_large] * bool(large_count)
+        if leans:
+            names = ["all errors", *(f"the {in_words(name)}" for name in checks)]
+            leaning_errors = " and of ".join(names[k] for k in leans)
+            each = " each" * (len(leans) > 1)
+            ways.append(f"differences of {leaning_errors} lie to one side{each}")
+        prefix = "close but " * bool(gaps[worst] <= 0.1)  # of the simulated error
         return False, (
             f"Theory and simulation are {prefix}not equal: {', and '.join(ways)}, "
             f"though within {allowed}, the largest in {where}."
         )
-    by_chance = _difference(
-        list(checks)[k], all_checks[k], (point[0], point[1]), axes, by_chance=True
-    )
     return True, (
         f"Theory and simulation agree: their {is_off.size} differences are within the "
         f"{largest_by_chance(z, seeds):.2g} standard errors that chance may make the largest, half "
-        f"of them up to {np.median(gaps):.1%}, the largest in {by_chance}."
+        f"of them up to {np.median(gaps):.1%}, the largest in {where}."
     )
-
-
-def _difference(
-    name: str,
-    check: Check,
-    at: tuple[Any, Any],
-    axes: Mapping[str, Array],
-    by_chance: bool = False,
-) -> str:
-    """Sentence on the difference of one error between theory and simulation; of one that is
-    ``by_chance`` it says how well the mean is known, not by how much they differ."""
-    z = 0.0 if np.isnan(check.z[at]) else abs(check.z[at])
-    theory, simulated, stderr = (part[at] for part in (check.theory, check.simulated, check.stderr))
-    rounded_stderr = float(f"{stderr:.2g}")
-    smaller, larger = sorted((abs(theory), abs(simulated)))
-    difference = f"they differ by {abs(theory - simulated) / (abs(simulated) or 1.0):.1%}, and by"
-    if smaller < larger / 2:  # a tenth would read 90 %
-        difference = "one of them is 0, and they differ by"
-        if smaller:
-            difference = f"they differ by a factor of {larger / smaller:.3g}, and by"
-    if by_chance and simulated:
-        difference = f"a mean known to {stderr / abs(simulated):.1%}, and they differ by"
-    point_text = ", ".join(
-        f"{name_of} = {axis[i]:.4g}" for (name_of, axis), i in zip(axes.items(), at, strict=True)
-    )
-    return (
-        f"the {in_words(name)} at {point_text} ({theory:.4g} in "
-        f"theory, {simulated:.4g} ± {rounded_stderr:g} simulated: {difference} "
-        f"{z:.1f} standard errors)"
-    )
-
-
-def differ(z: Array, seeds: int) -> bool:
-    """True if the scores (checks, N_a, N_l) of means over ``seeds`` draws are no chance: if they
-    lie to one side, or one of them is too large."""
-    return bool(leaning(z, seeds)) or too_large(z, seeds) > 0
 
 
 def too_large(z: Array, seeds: int) -> int:
@@ -331,8 +294,8 @@ def allowed_score(seeds: int) -> float:
 
 
 def leaning(z: Array, seeds: int) -> list[int]:
-    """Errors whose scores (checks, N_a, N_l) lie to one side: 0 if all scores do, and k from 1 on
-    if the scores of error k do.
+    """Errors whose scores (checks, N_a, N_l) lie to one side: 0 alone if all scores do, else k from
+    1 on where those of error k do.
 
     Points of a seed share its draw, so that many count as little more than one: it is their mean
     that is judged, as one score.
@@ -340,7 +303,8 @@ def leaning(z: Array, seeds: int) -> list[int]:
     with np.errstate(invalid="ignore"):
         finite_scores = [one[np.isfinite(one)] for one in (z, *z[:, None])]
     as_rare = stdtrit(seeds - 1, ndtr(ONE_SIDED_SCORE))  # of Student's law
-    return [k for k, one in enumerate(finite_scores) if one.size > 1 and abs(one.mean()) > as_rare]
+    leans = [k for k, one in enumerate(finite_scores) if one.size > 1 and abs(one.mean()) > as_rare]
+    return leans[:1] if 0 in leans else leans
 
 
 def theory_at(model: Solvable, simulation: Simulation) -> tuple[dict[str, Array], list[str]]:

@@ -17,7 +17,7 @@ from replica.given import Given
 from replica.observables import grid_axes, places_on_grid
 from replica.problem import MAX_NUMBER, Problem, number
 from solvers.quadrature import QuadratureError
-from solvers.results import Array, ConvergenceError
+from solvers.results import ConvergenceError
 
 from ..draws import as_given, seed_count, whole_number
 from ..run import Simulated, Simulation, draw_layer, simulate, standard_error
@@ -75,37 +75,30 @@ def first_answer(
         known_where = np.all if theory.at_own_dimension else np.any
         if all(known_where(np.isfinite(check.theory)) for check in checks.values()):
             return solved_theories[-1]
-        if theory.at_own_dimension:
-            reasons.append(f"the theory at d = {dimension:g} has no answer at every point")
-        else:
-            reasons.append(f"the {theory.note} did not converge")
+        named = theory.note.partition(";")[0]
+        reasons.append(f"the {named} at d = {dimension:g} has no answer at every point")
     if not solved_theories:
         raise refusals[0]
     return solved_theories[0]
 
 
 def checks_at(theory: Theory, simulation: Simulation) -> tuple[Checks, list[str]]:
-    """A simulation beside a theory at its points, by name of what is measured; and the notes."""
+    """A simulation beside a theory at its points, by name of what is measured; and the notes.
+
+    Of a theory given each first layer there are means over the draws, and standard errors of their
+    differences.
+    """
+    setup, models = simulation.experiment, [theory.model]
     if theory.of_draws:
-        return beside_draws(simulation), []
-    theory_columns, notes = theory_at(theory.model, simulation)
-    measured = simulation.errors.items()
-    return {name: Check.of_draws(theory_columns[name], errors) for name, errors in measured}, notes
-
-
-def beside_draws(simulation: Simulation) -> Checks:
-    """Checks by name of the error: means over draws of the simulation and of the theory given each
-    first layer, with standard errors of their differences."""
-    setup = simulation.experiment
-    drawn_layers = (as_given(setup.model, draw_layer(setup, index)) for index in simulation.seed)
-    layer_theories = [theory_at(layer, simulation)[0] for layer in drawn_layers]
+        models = [as_given(setup.model, draw_layer(setup, index)) for index in simulation.seed]
+    answers = [theory_at(model, simulation) for model in models]
     checks = {}
-    for name, simulated in simulation.errors.items():
-        theory_errors = np.array([columns[name] for columns in layer_theories])
-        differences = simulated - theory_errors
-        means = theory_errors.mean(axis=0), simulated.mean(axis=0)
-        checks[name] = Check(*means, standard_error(differences), skewness(differences))
-    return checks
+    for name, errors in simulation.errors.items():
+        theories = np.array([columns[name] for columns, _ in answers])
+        scatter = errors - theories if theory.of_draws else errors
+        means = theories.mean(axis=0), errors.mean(axis=0)
+        checks[name] = Check(*means, standard_error(scatter), skewness(scatter))
+    return checks, [] if theory.of_draws else answers[0][1]
 
 
 @answering
@@ -268,22 +261,19 @@ def ladder(
 
     with progress_callback(progress, "draws") as report_all:
 
-        def advance(done: int, total: int) -> None:
+        def advance(done: int, _: int) -> None:
             if report_all is not None:
                 report_all(sum(draws[: len(simulations)]) + done, sum(draws))
 
         settings = {"alpha": alpha, "lam": lam, "beta": beta, "simulated": simulated} | options
-        for d, count in zip(sizes, draws, strict=True):
-            simulation = simulate(problem, dimension=d, seeds=count, progress=advance, **settings)
-            simulations.append(simulation)
-    mean_errors = [simulation.columns for simulation in simulations]
+        for size, count in zip(sizes, draws, strict=True):
+            at: dict[str, Any] = {"dimension": size, "seeds": count, "progress": advance}
+            simulations.append(simulate(problem, **at, **settings))
+    found = [simulation.columns for simulation in simulations]
+    means = {name: np.array([columns[name] for columns in found]) for name in found[0]}
+    d, counts = np.array(sizes), np.array(draws)
     lines = {
-        name: extrapolate(
-            np.array(sizes),
-            np.array([columns[name] for columns in mean_errors]),
-            np.array([columns[f"{name}_stderr"] for columns in mean_errors]),
-            np.array(draws),
-        )
+        name: extrapolate(d, means[name], means[f"{name}_stderr"], counts)
         for name in simulations[0].errors
     }
 
@@ -343,23 +333,15 @@ def compare_grid(
     count = int(np.prod([axis.size for axis in axes.values()]))
 
     with progress_callback(progress, "draws") as report_all:
-
-        def advance(done: int, total: int) -> None:
-            if report_all is not None:
-                report_all(len(comparisons) * total + done, count * total)
-
-        for problem_at, width in problems_on_grid(problem, axes, beta):
+        for values in places_on_grid(axes):
+            width = beta
+            if problem.schedule:
+                width = values.pop("beta", beta)
+                problem_at = problem.step.with_values(width, values)
+            else:
+                problem_at = problem.model_at(**values)
+            advance = report_part(report_all, len(comparisons), count)
             comparisons.append(run(problem_at, beta=width, progress=advance, **options))
-    theory_options = {name: options[name] for name in ("theory", "simulated") if name in options}
-    size = comparisons[0].theories[0].model.dimension
-    same_theories = not any(comparison.theories[0].reason for comparison in comparisons)
-
-    def theories(axes: Mapping[str, Array]) -> list[Theory]:
-        return [
-            theory_of(problem_at, width, **theory_options).at(size)
-            for problem_at, width in problems_on_grid(problem, axes, beta)
-        ]
-
     axes_of_all = axes | comparisons[0].axes
     shape = [axis.size for axis in axes_of_all.values()]
     return Comparison(
@@ -369,8 +351,15 @@ def compare_grid(
         [comparison.theories[0] for comparison in comparisons],
         [comparison.allowance for comparison in comparisons],
         joined([comparison.lines for comparison in comparisons], shape),
-        theories if same_theories else None,
+        parts=comparisons,
     )
+
+
+def report_part(report: Progress | None, part: int, count: int) -> bool | Progress:
+    """Receiver of the progress of one of ``count`` equal parts, as progress of all."""
+    if report is None:
+        return False
+    return lambda done, total: report(part * total + done, count * total)
 
 
 def joined(of_settings: Sequence[Mapping[str, Any]], shape: Sequence[int]) -> dict[str, Any]:
@@ -383,15 +372,3 @@ def joined(of_settings: Sequence[Mapping[str, Any]], shape: Sequence[int]) -> di
         field_values = zip(*(entry.get(name, missing) for entry in of_settings), strict=True)
         all_settings[name] = result_type(*(np.reshape(field, shape) for field in field_values))
     return all_settings
-
-
-def problems_on_grid(
-    problem: Problem, axes: Mapping[str, Array], beta: float | None
-) -> Iterator[tuple[Problem, float | None]]:
-    """The problem of every combination, and its width where that is not its own."""
-    for parameters in places_on_grid(axes):
-        if problem.schedule:
-            width = parameters.pop("beta", beta)
-            yield problem.step.with_values(width, parameters), width
-        else:
-            yield problem.model_at(**parameters), beta

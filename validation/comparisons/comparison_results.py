@@ -2,7 +2,7 @@
 and figure, and of the alignment of the neurons with the target's directions.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -72,10 +72,10 @@ class Comparison(Displayed):
         Finite-size bias that is allowed for, relative to the theory; 1 / n of what is given.
     lines : dict of name -> Extrapolation
         In 1/d, of which the limits are compared; empty at a single dimension.
-    between : callable (axes) -> list of Theory
-        Those of other values of the parameters, in the same order.
     notes : list of str
         Of what is given: what the theory may be off by, why, and at how many samples.
+    parts : list of Comparison
+        Those at every setting of a grid, in the order of ``theories``; empty of a single one.
     """
 
     axes: dict[str, Array]
@@ -84,8 +84,8 @@ class Comparison(Displayed):
     theories: list[Theory]
     allowance: Any
     lines: dict[str, Extrapolation] = field(default_factory=dict)
-    between: Callable[[dict[str, Array]], list[Theory]] | None = None
     notes: list[str] = field(default_factory=list)
+    parts: list["Comparison"] = field(default_factory=list)
 
     @property
     def simulation(self) -> Simulation:
@@ -110,61 +110,44 @@ class Comparison(Displayed):
 
     def _all(self, condition: Callable[[Check, Any, int], Array]) -> bool:
         """True if the ``condition`` holds for every error."""
-        seeds = self.simulation.seeds
         return all(
-            bool(condition(check, self._at(i, self.allowance), seeds).all())
-            for i, (_, checks, _) in enumerate(self._settings())
-            for check in checks.values()
+            bool(condition(check, one.allowance, one.simulation.seeds).all())
+            for one in self._settings
+            for check in one.checks.values()
         )
 
-    def _at(self, i: int, entries: Any) -> Any:
-        """The entry of setting ``i``, of a list with one for each, or with one for all."""
-        return entries[i] if isinstance(entries, list) else entries
+    @property
+    def _settings(self) -> list["Comparison"]:
+        """The comparison of every setting."""
+        return self.parts or [self]
 
     @property
     def verdict(self) -> str:
         """Sentence on the agreement of theory and simulation; of several settings, the number that
-        agree, and a sentence for the one of the largest score of these and for each of the others.
-        """
-        grid_points = list(self._settings())
-        verdicts = [self._verdict(i, *setting[1:]) for i, setting in enumerate(grid_points)]
+        agree, and a sentence for each of the others."""
+        verdicts = [one._equal for one in self._settings]
         if not self._varied:
             return verdicts[0][1]
-        texts = [
+        text = f"Theory and simulation agree at {sum(equal for equal, _ in verdicts)} of "
+        disagreeing = [
             f"At {_point_text(place)}: {sentence}"
-            for (place, *_), (_, sentence) in zip(grid_points, verdicts, strict=True)
+            for place, (equal, sentence) in zip(places_on_grid(self._varied), verdicts, strict=True)
+            if not equal
         ]
-        equal = [i for i, (agree, _) in enumerate(verdicts) if agree]
-        disagreeing = [each for i, each in enumerate(texts) if i not in equal]
-        text = f"Theory and simulation agree at {len(equal)} of {len(texts)} settings."
-        if equal:
+        return "\n".join([f"{text}{len(verdicts)} settings.", *disagreeing])
 
-            def score(i: int) -> float:
-                return float(
-                    max(np.abs(np.nan_to_num(each.z)).max() for each in grid_points[i][1].values())
-                )
-
-            text += f" Least alike of these, {texts[max(equal, key=score)].replace('At', 'at', 1)}"
-        return "\n".join([text, *disagreeing])
-
-    def _verdict(
-        self, i: int, checks: dict[str, Check], lines: dict[str, Extrapolation]
-    ) -> tuple[bool, str]:
-        """True if theory and simulation are equal at one setting, and a sentence; a second sentence
-        where the means are too far from lines in 1/d for a limit to be known."""
-        sizes = ", ".join(str(simulation.dimension) for simulation in self._sizes)
-        size = f"terms in 1/d^2 at d = {sizes}" if lines else f"d = {sizes}"
-        if exact(self.simulation, self.theories[min(i, len(self.theories) - 1)]):
+    @property
+    def _equal(self) -> tuple[bool, str]:
+        """True if theory and simulation are equal at a single setting, and a sentence; a second
+        sentence where the means are too far from lines in 1/d for a limit to be known."""
+        sizes = ", ".join(str(simulation.dimension) for simulation in self.simulations)
+        size = f"terms in 1/d^2 at d = {sizes}" if self.lines else f"d = {sizes}"
+        if exact(self.simulation, self.theories[0]):
             n = self.simulation.samples
             size = f"n = {n.min()}" + f" to {n.max()}" * (n.size > 1)
-        equal, sentence = verdict(
-            checks,
-            self._points,
-            allowance=self._at(i, self.allowance),
-            size=size,
-            seeds=self.simulation.seeds,
-        )
-        p = np.array([line.p_value for line in lines.values()])
+        how: dict[str, Any] = {"allowance": self.allowance, "seeds": self.simulation.seeds}
+        equal, sentence = verdict(self.checks, self._points, size=size, **how)
+        p = np.array([line.p_value for line in self.lines.values()])
         off = p < CHANCE / max(p.size, 1)
         if off.any():
             sentence += (
@@ -236,11 +219,10 @@ class Comparison(Displayed):
         """
         simulated_points = self.dataset()
         abscissa = abscissa_of(with_all_axes(simulated_points), "test_error")
-        point_count = [self._shown] if abscissa in self._varied else []
-        line_axes = self.axes | {abscissa: spaced(self.axes[abscissa], *point_count)}
-        readout_axes = {name: line_axes.pop(name) for name in self._points}
-        theories = self.theories if self.between is None else self.between(line_axes)
-        theory_lines = curves(theories, line_axes, readout_axes, self.simulation.loss)
+        readout_axes = {
+            name: spaced(axis) if name == abscissa else axis for name, axis in self._points.items()
+        }
+        theory_lines = curves(self.theories, self._varied, readout_axes, self.simulation.loss)
         simulated = "extrapolated" if self.lines else "simulated"
         return plot_comparison(simulated_points, theory_lines, ax, error=error, simulated=simulated)
 
@@ -257,36 +239,12 @@ class Comparison(Displayed):
     @property
     def _sizes(self) -> list[Simulation]:
         """The simulations of the first setting."""
-        return self.simulations[: len(self.simulations) // len(self.theories)]
+        return self._settings[0].simulations
 
     @property
     def _ladder(self) -> dict[str, list[int]]:
         """Dimensions and widths of a ladder, in the place of a single simulation's."""
         return {name: [getattr(one, name) for one in self._sizes] for name in SIZES if self.lines}
-
-    def _settings(
-        self,
-    ) -> Iterator[tuple[dict[str, Any], dict[str, Check], dict[str, Extrapolation]]]:
-        """Parameters of every setting, its checks and its lines, (N_a, N_l) each, without errors
-        that are not measured there."""
-        point_shape = (-1, *(axis.size for axis in self._points.values()))
-
-        def entry(i: int, of: Any) -> Any:
-            return type(of)(*(array.reshape(point_shape)[i] for array in of))
-
-        for i, grid_point in enumerate(places_on_grid(self._varied)):
-            checks = {name: entry(i, check) for name, check in self.checks.items()}
-            measured = {name: of for name, of in checks.items() if not np.isnan(of.simulated).all()}
-            lines = {name: entry(i, line) for name, line in self.lines.items()}
-            yield grid_point, measured or checks, lines
-
-    @property
-    def _shown(self) -> int:
-        """Number of values of a parameter of the problem between which a line is drawn: each takes
-        .1 s, and several seconds with a continuous law of the readout."""
-        step = getattr(self.simulation.problem, "step", None)
-        laws = "readout" in self.axes or (step is not None and step.readout.continuous)
-        return 13 if laws else 31
 
     def _facts(self) -> dict[str, Any]:
         z = {f"z of {name}": check.z.ravel().round(2) for name, check in self.checks.items()}

@@ -59,9 +59,8 @@ class Theory:
     def at(self, dimension: float) -> "Theory":
         """Theory at a finite ``dimension``, which prices m; itself if it has a dimension of its
         own."""
-        if isinstance(self.model, Given):
-            return self
-        if np.isfinite(self.model.dimension) or np.isinf(dimension):
+        has_size = isinstance(self.model, Given) or np.isfinite(self.model.dimension)
+        if has_size or np.isinf(dimension):
             return self
         model = replace(self.model, dimension=dimension)
         published = self.published and replace(self.published, dimension=dimension)
@@ -73,9 +72,8 @@ class Theory:
     @property
     def at_own_dimension(self) -> bool:
         """True for a network with the loadings of its dimension.  docs/theory.md 23"""
-        if isinstance(self.model, Given):
-            return False
-        return self.square and bool(np.isfinite(self.model.own_dimension))
+        has_rows = self.square and not isinstance(self.model, Given)
+        return has_rows and bool(np.isfinite(self.model.own_dimension))
 
     def at_or_in_limit(self, dimension: float) -> "list[Theory]":
         """Theory at a ``dimension``, and after that of a network at its own the limit."""

@@ -11,7 +11,7 @@ from .arguments import (
     streams,
     whole_number,
 )
-from .features import INPUT_BLOCK, Instance, gaussian_inputs
+from .features import INPUT_BLOCK, Instance
 from .first_layers import (
     as_given,
     draw,

@@ -115,7 +115,7 @@ def seed_sequence(rng: Any) -> SeedSequence:
     7
     """
     if isinstance(rng, SeedSequence):
-        return SeedSequence(rng.entropy, spawn_key=rng.spawn_key, pool_size=rng.pool_size)
+        return SeedSequence(rng.entropy, spawn_key=rng.spawn_key)
     if isinstance(rng, Generator):
         return SeedSequence(rng.integers(2**32, size=4).tolist())
     try:

@@ -18,7 +18,7 @@ no table and no interpolation.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,49 +38,6 @@ from solvers import arrays
 from solvers.results import Array
 
 INPUT_BLOCK = 2**20  # numbers in one array of a block: 8 MiB, as fast as any larger
-
-
-def gaussian_inputs(samples: int, dimension: int, rng: Generator, *, width: int) -> Iterator[Array]:
-    """Yield (b, dimension) arrays of inputs, ``samples`` rows in all.
-
-    ``width`` features of a block's inputs fit in ``INPUT_BLOCK`` numbers, as the inputs do.  The
-    inputs themselves do not depend on how they are divided.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> [X.shape for X in gaussian_inputs(1200, 8, np.random.default_rng(0), width=2**11)]
-    [(512, 8), (512, 8), (176, 8)]
-    """
-    block_rows = max(1, INPUT_BLOCK // max(dimension, width))
-    for first_input in range(0, samples, block_rows):
-        yield rng.standard_normal((min(block_rows, samples - first_input), dimension))
-
-
-def mixed_inputs(
-    law: GaussianMixture | None,
-    samples: int,
-    dimension: int,
-    rng: Generator,
-    *,
-    width: int,
-    frame: Array | None = None,
-) -> Iterator[tuple[Array, Array]]:
-    """Inputs of a ``law``, N(0, I) where there is none, in blocks as ``gaussian_inputs`` has them,
-    each with the components (b,) of its rows; along the orthonormal rows of ``frame`` (D, d), or
-    the first axes."""
-    input_components = np.zeros(samples, dtype=int) if law is None else law.components(samples, rng)
-    first_row = 0
-    for X in gaussian_inputs(samples, dimension, rng, width=width):
-        component_of_row = input_components[first_row : first_row + len(X)]
-        first_row += len(X)
-        if law is None:
-            yield X, component_of_row
-        elif frame is None:
-            yield law.at(X, component_of_row), component_of_row
-        else:
-            X_frame = X @ frame.T
-            yield X + (law.at(X_frame, component_of_row) - X_frame) @ frame, component_of_row
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,9 +80,22 @@ class Instance:
     feature_noise: float = 0.0
 
     def draw_inputs(self, samples: int, rng: Generator) -> Iterator[tuple[Array, Array]]:
-        """Inputs (b, d) in blocks, ``samples`` in all, and their components (b,)."""
-        p, d = self.W.shape
-        return mixed_inputs(self.inputs, samples, d, rng, width=p, frame=self.frame)
+        """Inputs (b, d) in blocks, ``samples`` in all, and their components (b,).
+
+        The features of a block fit in ``INPUT_BLOCK`` numbers, as its inputs do.  The inputs
+        themselves do not depend on how they are divided.
+        """
+        law, block_rows = self.inputs, max(1, INPUT_BLOCK // max(self.W.shape))
+        component = np.zeros(samples, dtype=int) if law is None else law.components(samples, rng)
+        for first_row in range(0, samples, block_rows):
+            of_block = component[first_row : first_row + block_rows]
+            X = rng.standard_normal((len(of_block), self.W.shape[1]))
+            if law is not None and self.frame is None:
+                X = law.at(X, of_block)
+            elif law is not None and self.frame is not None:
+                along_frame = X @ self.frame.T
+                X += (law.at(along_frame, of_block) - along_frame) @ self.frame
+            yield X, of_block
 
     def features(self, X: Array, bias: float = 0.0, rng: Generator | None = None) -> Array:
         """Phi = sigma(X W^T + bias) + noise, (n, p), of inputs (n, d); ``bias`` is added to all."""
@@ -141,12 +111,9 @@ class Instance:
         """Noiseless targets E[y | x], (n,)."""
         return self._law.mean(*self._arguments(X, component))
 
-    def labels(
-        self, X: Array, rng: Generator, noise: float | None = None, component: Array | None = None
-    ) -> Array:
-        """Labels with fresh noise of variance Delta, or another, (n,)."""
-        label_law = self._law if noise is None else replace(self._law, noise=noise)
-        return label_law.draw(self._arguments(X, component), rng)
+    def labels(self, X: Array, rng: Generator, component: Array | None = None) -> Array:
+        """Labels with fresh noise of variance Delta, (n,)."""
+        return self._law.draw(self._arguments(X, component), rng)
 
     def _arguments(self, X: Array, component: Array | None) -> Array:
         """Arguments of the target: projections (T, n), or the components of the inputs (1, n)."""

@@ -9,7 +9,7 @@ figure 6 alpha0, eta~, lam and the hard target.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -25,7 +25,7 @@ from ..draws import trajectory
 from ..measure import spike
 from ..run import standard_error
 from . import Run
-from .panels import Curve, Panel, compute, draw_panels, sized
+from .panels import Curve, Panel, compute, draw_panels
 
 Fields = dict[str, Any]
 FIT = {"lam": 0.1}
@@ -45,17 +45,16 @@ def stated(fields: Fields) -> str:
 
 
 def linear_panel(
-    quick: bool, curves: Sequence[Curve], shared: Fields, title: str = "", **panel_options: Any
+    curves: Sequence[Curve], shared: Fields, title: str = "", **panel_options: Any
 ) -> Panel:
     """Curves over alpha, unless said otherwise, with the best linear predictor; the title states
     the fields that they have in common."""
-    at = {"x": np.linspace(0.1, 3.2, 12 if quick else 60), "few": ALPHAS[1::2] if quick else ALPHAS}
-    panel_size = sized(quick, (600, 12), (200, 3))
+    at: Fields = {"x": np.linspace(0.1, 3.2, 60), "few": ALPHAS} | panel_options
     title = "\n".join(filter(None, [title, stated(shared | FIT)]))
-    return Panel(curves, **(at | panel_options), size=panel_size, linear=True, title=title)
+    return Panel(curves, full=(600, 12), small=(200, 3), linear=True, title=title, **at)
 
 
-def batches(quick: bool) -> list[Panel]:
+def batches() -> list[Panel]:
     """Figure 2 of [C]: learning curves at several sizes of the step's batch, beside the best linear
     predictor; two pairs of student and target."""
     batch_panels = []
@@ -67,11 +66,11 @@ def batches(quick: bool) -> list[Panel]:
             Curve(GradientStep(**step_fields, alpha0=alpha0), FIT, setting("alpha0", alpha0), hue)
             for alpha0, hue in coloured(batch_sizes)
         ]
-        batch_panels.append(linear_panel(quick, batch_curves, step_fields | {"beta": 1.0}))
+        batch_panels.append(linear_panel(batch_curves, step_fields | {"beta": 1.0}))
     return batch_panels
 
 
-def widths(quick: bool) -> list[Panel]:
+def widths() -> list[Panel]:
     """Figure 5 of [C]: learning curves at several widths, the rate eta = eta~ p the same for all;
     and eta~ the same."""
     same_step = r"one learning rate $\eta$ for all widths: $\tilde\eta = 3/\beta$"
@@ -86,15 +85,15 @@ def widths(quick: bool) -> list[Panel]:
             for beta, color in coloured((0.5, 1.0, 2.0, 4.0))
         ]  # fmt: skip
         title_settings = SINE | {"alpha0": 20} | {"rate" if width_power else "eta": 3.0}
-        width_panels.append(linear_panel(quick, width_curves, title_settings, panel_title))
+        width_panels.append(linear_panel(width_curves, title_settings, panel_title))
     return width_panels
 
 
-def spike_lengths(quick: bool) -> list[Panel]:
+def spike_lengths() -> list[Panel]:
     """Figure 4 of [C], the effect of the spike: the network, and its sRF with r = 0; and sRFs of
     one c and gamma against the length r of the spike, at the simulated d and in the limit."""
     spike_step = GradientStep(**SINE_STEP)
-    srf, lengths = spike_step.srf(beta=1.0), (0.3, 0.6, 1.0, 1.5, 2.0, 3.0)
+    srf = spike_step.srf(beta=1.0)
     spikeless_curve = Curve(
         replace(srf, r=0.0), FIT, "without its spike: sRF, $r = 0$", COLOURS[4], kinds=("theory",)
     )
@@ -105,16 +104,17 @@ def spike_lengths(quick: bool) -> list[Panel]:
         )
         for alpha, hue in coloured((0.5, 2.0))
     ]  # fmt: skip
-    # close where the error falls steeply from its value without a spike, with slope 0
-    panel_options: Fields = {"x": 3 * np.linspace(0.0, 1.0, 13 if quick else 121) ** 2}
-    panel_options |= {"few": lengths[2::3] if quick else lengths, "abscissa": LABELS["r"]}
     title_settings = SINE | {"c": srf.c, "gamma": srf.gamma, "beta": 1.0}
     return [
         linear_panel(
-            quick, [spikeless_curve, Curve(spike_step, FIT, f"network, {setting('r', srf.r)}")],
+            [spikeless_curve, Curve(spike_step, FIT, f"network, {setting('r', srf.r)}")],
             SINE_STEP | {"beta": 1.0},
         ),
-        linear_panel(quick, curves_over_length, title_settings, at_dimension=True, **panel_options),
+        linear_panel(
+            curves_over_length, title_settings, abscissa=LABELS["r"], at_dimension=True,
+            # close where the error falls steeply from its value without a spike, with slope 0
+            x=3 * np.linspace(0.0, 1.0, 121) ** 2, few=(0.3, 0.6, 1.0, 1.5, 2.0, 3.0),
+        ),
     ]  # fmt: skip
 
 
@@ -125,13 +125,14 @@ LAW_TARGETS = {
 }
 LAWS: dict[str, tuple[Any, str]] = {
     "1": (1.0, r"equal, $\tilde a = 1$"),
-    "+-1": ("rademacher", r"$\tilde a = \pm 1$"),
+    # the same problem as equal, for an odd student
+    "+-1": ("rademacher", r"$\tilde a = \pm 1$, the line of 1"),
     "four": ([-1.5, -0.5, 0.5, 1.5], r"$\tilde a = \pm\frac{1}{2}, \pm\frac{3}{2}$"),
     "gaussian": ("gaussian", r"$\tilde a \sim N(0, 1)$"),
 }
 
 
-def readout_laws(quick: bool) -> list[Panel]:
+def readout_laws() -> list[Panel]:
     """Figure 6 of [C]: gains from variability of the first-step readout, a learning curve for each
     law, for an easy and for a hard target.
 
@@ -147,13 +148,11 @@ def readout_laws(quick: bool) -> list[Panel]:
         for (law, (readout, law_label)), color in zip(LAWS.items(), COLOURS, strict=False):
             law_step = GradientStep(target=law_target, readout=readout, **VARIABLE)
             kinds = ("theory", "srf", "limit")[: 3 if law == "gaussian" else 2]
-            # +-1 is the same problem as equal, for an odd student
-            line_style = {"linestyle": (0, (4, 4)), "zorder": 3} if law == "+-1" else {}
-            law_curves.append(Curve(law_step, FIT, law_label, color, kinds=kinds, style=line_style))
-        alpha = 0.1 + 3.9 * np.linspace(0, 1, 12 if quick else 121) ** 2
-        few, size = [0.5, 2.0] if quick else [0.5, 1.25, 2.0, 3.0], sized(quick, (600, 8), (400, 2))
+            law_curves.append(Curve(law_step, FIT, law_label, color, kinds=kinds))
+        alpha, few = 0.1 + 3.9 * np.linspace(0, 1, 121) ** 2, (0.5, 1.25, 2.0, 3.0)
         title += ", " + stated(VARIABLE | {"beta": 1.0} | FIT)
-        law_panels.append(Panel(law_curves, alpha, few, size, title, at_dimension=True))
+        panel_options: Fields = {"at_dimension": True, "small": (400, 2)}
+        law_panels.append(Panel(law_curves, alpha, few, (600, 8), title, **panel_options))
     return law_panels
 
 
@@ -183,7 +182,7 @@ def of_data_spike(variance: float = 5.0, angle: float = 45.0) -> GradientStep:
     return GradientStep(**STRUCTURED, target=spike_target, inputs=spiked_law)
 
 
-def inputs(quick: bool) -> list[Panel]:
+def inputs() -> list[Panel]:
     """Gains from structure in the inputs: networks after one step on mixtures of Gaussians.
 
     Left, two classes, labels +-1, over their separation s: their means are +-s on one coordinate,
@@ -197,11 +196,9 @@ def inputs(quick: bool) -> list[Panel]:
         for (class_label, variances), color in zip(CLASSES.items(), COLOURS, strict=False)
     ]
     step_of_variance, step_at_angle = of_data_spike, partial(of_data_spike, 5.0)
-    theory_count, simulated_count = (7, 3) if quick else (31, 7)
     return [
         Panel(
-            curves, np.linspace(x0, x1, theory_count), np.linspace(x0, x1, simulated_count),
-            sized(quick, (1000, 12)), abscissa=x_label,
+            curves, np.linspace(x0, x1, 31), np.linspace(x0, x1, 7), (1000, 12), abscissa=x_label
         )
         for x_label, x0, x1, curves in (
             ("separation of the classes $s$ (with intercept)", 0.0, 3.0, class_curves),
@@ -223,22 +220,15 @@ def several(pair: tuple[float, float], count: float, **fields: Any) -> GradientS
 
 
 def rates_panel(
-    quick: bool,
-    title: str,
-    curves: Sequence[Curve],
-    full_size: tuple[int, int],
-    *etas: float,
-    **panel_options: Any,
+    title: str, curves: Sequence[Curve], full: tuple[int, int], *etas: float, **panel_options: Any
 ) -> Panel:
     """Curves of one fit of the readout over the rate of the step, simulated at the ``etas``."""
-    few = np.array(etas)
-    dense = few[-1] * np.linspace(0, 1, 9 if quick else 81) ** 2  # close where the spike begins
-    rates, few = np.union1d(dense, few), few[1::3] if quick else few
+    rates = etas[-1] * np.linspace(0, 1, 81) ** 2  # close where the spike begins
     title += stated(curves[0].fit | {"beta": curves[0].beta})
-    return Panel(curves, rates, few, sized(quick, full_size), title, LABELS["eta"], **panel_options)
+    return Panel(curves, rates, etas, full, title, LABELS["eta"], **panel_options)
 
 
-def networks(quick: bool) -> list[Panel]:
+def networks() -> list[Panel]:
     """Networks beside their theory and their sRF, against the learning rate of one step.
 
     Left and middle, few samples in the step, so much noise in the gradient: it has a row
@@ -260,12 +250,12 @@ def networks(quick: bool) -> list[Panel]:
         curve = Curve(network_step, readout_fit, beta=beta, kinds=("theory", "equal", "srf"))
         etas, title = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0), stated(step_fields) + "\n"
         network_panels.append(
-            rates_panel(quick, title, [curve], full_size, *etas, at_dimension=True, errors=errors)
+            rates_panel(title, [curve], full_size, *etas, at_dimension=True, errors=errors)
         )
     return network_panels
 
 
-def network_students(quick: bool) -> list[Panel]:
+def network_students() -> list[Panel]:
     """relu students against the learning rate of one step, at three sizes of its batch.
     docs/theory.md 16"""
     student_panels = []
@@ -275,13 +265,13 @@ def network_students(quick: bool) -> list[Panel]:
             step = partial(at_rate, alpha0=alpha0, student="relu", target=student_target)
             curves.append(Curve(step, {"alpha": 2.0, "lam": lam}, setting("alpha0", alpha0), color))
         title, etas = f"relu student, {student_target} target\n", (0.5, 1.0, 2.0, 3.0, 4.0)
-        student_panels.append(rates_panel(quick, title, curves, (600, 8), *etas))
+        student_panels.append(rates_panel(title, curves, (600, 8), *etas))
     return student_panels
 
 
-def network_steps(quick: bool) -> list[Panel]:
+def network_steps() -> list[Panel]:
     """Networks after several steps, beside their theory and their sRF.  docs/theory.md 18"""
-    steps_panels, step_counts = [], np.arange(1, 3 if quick else 5)
+    steps_panels, counts = [], np.arange(1, 5)
     # student, target, noise; samples and rate of each step; alpha and lam of the readout
     for student, target, noise, samples_and_rate, fit_alpha, lam in (
         ("tanh", "sin", 0.0, (2.0, 1.0), 1.0, 0.05),
@@ -294,12 +284,12 @@ def network_steps(quick: bool) -> list[Panel]:
             rf"{student} student, {target} target, $\Delta = {noise:g}$" + "\n"
             rf"$\alpha_t = {samples_and_rate[0]:g}$, $\tilde\eta = {samples_and_rate[1]:g}$, "
         ) + stated(curve.fit | {"beta": 1.0})
-        size = sized(quick, (600, 12))
-        steps_panels.append(Panel([curve], step_counts, step_counts, size, title, "giant steps"))
+        steps_panels.append(Panel([curve], counts, counts, (600, 12), title, "giant steps"))
     return steps_panels
 
 
 CALIBRATED_PENALTIES = (0.003, 0.03, 1.0)
+LOSS_ALPHAS = np.linspace(0.2, 4, 191)
 FIXED_ALPHA = 2.0  # where the penalty or the fraction of outliers varies
 CLASSIFIED = SpikedRandomFeatures(
     student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8, label_noise="flip:0.1"
@@ -315,22 +305,17 @@ def with_outliers(fraction: float) -> SpikedRandomFeatures:
     return replace(CORRUPTED, label_noise=f"outliers:{fraction:g}:9")
 
 
-def of_losses(problem: Any, fit: Fields, labels: dict[str, str], **how: Any) -> list[Curve]:
+def of_losses(problem: Any, fit: Fields, labels: dict[str, str]) -> list[Curve]:
     """A curve of each loss, by its label and the penalty, if this is fixed."""
     penalty_text = settings({"lam": fit["lam"]}) if "lam" in fit else []
     return [
         Curve(problem, fit | {"loss": curve_loss}, ", ".join([label, *penalty_text]), color,
-              kinds=("theory",), **how)
+              kinds=("theory",))
         for (curve_loss, label), color in zip(labels.items(), colours([*labels]), strict=True)
     ]  # fmt: skip
 
 
-def alphas(quick: bool) -> tuple[Array, Sequence[float]]:
-    """Samples over d at which losses have theories, and simulations."""
-    return np.linspace(0.2, 4, 8 if quick else 191), [0.5, 2.0] if quick else ALPHAS
-
-
-def classification(quick: bool) -> list[Panel]:
+def classification() -> list[Panel]:
     """The classification error of square, logistic and hinge loss on spiked random features; labels
     are the sign of w*.x, a tenth of them flipped.
 
@@ -338,38 +323,39 @@ def classification(quick: bool) -> list[Panel]:
     are within half a percent.  Middle: against the penalty.  Last: the calibration of the logistic
     output given the projection on the spike.
     """
-    losses, size = {loss: loss for loss in ("square", "logistic", "hinge")}, sized(quick, (500, 6))
-    dense, few = np.geomspace(1e-3, 2, 6 if quick else 97), [0.01, 1.0] if quick else [0.01, 0.1, 1]
+    losses, size = {loss: loss for loss in ("square", "logistic", "hinge")}, (500, 6)
     error_options: Fields = {"errors": ("classification_error",)}
     fixed = {"alpha": FIXED_ALPHA}
     return [
-        Panel(of_losses(CLASSIFIED, {"lam": 0.01}, losses), *alphas(quick), size, **error_options),
+        Panel(of_losses(CLASSIFIED, {"lam": 0.01}, losses), LOSS_ALPHAS, ALPHAS, size,
+              **error_options),
         Panel(
-            of_losses(CLASSIFIED, fixed, losses), dense, few, size, stated(fixed), LABELS["lam"],
-            scales={"xscale": "log"}, **error_options,
+            of_losses(CLASSIFIED, fixed, losses), np.geomspace(1e-3, 2, 97), (0.01, 0.1, 1.0), size,
+            stated(fixed), LABELS["lam"], scales={"xscale": "log"}, **error_options,
         ),
     ]  # fmt: skip
 
 
-def robust_losses(quick: bool) -> list[Panel]:
+def robust_losses() -> list[Panel]:
     """Gains from a robust loss, on spiked random features; sine target, labels carry Gaussian noise
     and, one in ten, an outlier of standard deviation 3.
 
     Left: against the number of samples.  Right: against the fraction of outliers.
     """
     losses = {"square": "square", "huber:0.3": r"Huber, $\delta = 0.3$", "absolute": "absolute"}
-    fractions = 0.3 * np.linspace(0, 1, 4 if quick else 61) ** 2  # the first outliers cost most
-    few, size = [0.0, 0.3] if quick else [0.0, 0.1, 0.2, 0.3], sized(quick, (400, 8))
+    fractions = 0.3 * np.linspace(0, 1, 61) ** 2  # the first outliers cost most
     log_y: Fields = {"scales": {"yscale": "log"}}
     fixed_alpha = {"alpha": FIXED_ALPHA}
-    curves = of_losses(with_outliers, fixed_alpha | FIT, losses, fresh=True)
+    curves = of_losses(with_outliers, fixed_alpha | FIT, losses)
     return [
-        Panel(of_losses(CORRUPTED, FIT, losses), *alphas(quick), size, "10 % outliers", **log_y),
-        Panel(curves, fractions, few, size, stated(fixed_alpha), "fraction of outliers", **log_y),
-    ]
+        Panel(of_losses(CORRUPTED, FIT, losses), LOSS_ALPHAS, ALPHAS, (400, 8), "10 % outliers",
+              **log_y),
+        Panel(curves, fractions, (0.0, 0.1, 0.2, 0.3), (400, 8), stated(fixed_alpha),
+              "fraction of outliers", **log_y),
+    ]  # fmt: skip
 
 
-def calibrated() -> Fields:
+def calibrated(curve_values: Fields, run: Run) -> Fields:
     """Logistic output, and probability of the label +1, given the projection on the spike."""
     kappas = np.linspace(-3, 3, 61)
     calibrations = [
@@ -403,7 +389,7 @@ def repeated(count: int) -> GradientStep:
     return GradientStep(**SINE, steps=[(2.0, 1.0)] * count or [(1.0, 0.0)])
 
 
-def steps(quick: bool) -> list[Panel]:
+def steps() -> list[Panel]:
     """Several steps on fresh batches of 2 d samples, of rate 1.
 
     Left, the learning curves of the readout after 0, 1, 2 and 3 steps; right, length and direction
@@ -413,26 +399,23 @@ def steps(quick: bool) -> list[Panel]:
     for count, color in coloured((0, 1, 2, 3)):
         label = f"{count} step{'s' * (count != 1)}" if count else "random features"
         step_curves.append(Curve(repeated(count), REPEATED_FIT, label, color, kinds=("srf",)))
-    curve_alphas, size = np.linspace(0.1, 3, 12 if quick else 60), sized(quick, (1000, 8), (100, 3))
-    return [Panel(step_curves, curve_alphas, ALPHAS, size)]
+    return [Panel(step_curves, np.linspace(0.1, 3, 60), ALPHAS, (1000, 8))]
 
 
-def spikes(dimension: int, seeds: int, run: Run) -> Fields:
+def spikes(curve_values: Fields, run: Run) -> Fields:
     """Length and direction of the spike and variance of the bulk after each of six steps, in theory
     and in simulated networks."""
-    spiked_steps = repeated(6)
+    spiked_steps, seeds = repeated(6), curve_values["seeds"]
     predicted = [(step.r, step.c, step.gamma[0]) for step in replica.after_each_step(spiked_steps)]
+    how: Fields = {"dimension": curve_values["dimension"], "beta": 1.0}
 
-    def measure_spikes(seed: int) -> Array:
-        drawn_layers = list(trajectory(spiked_steps, dimension=dimension, beta=1.0, rng=seed))[1:]
-        return np.array([(fit.r, fit.c, float(fit.gamma[0])) for fit in map(spike, drawn_layers)])
+    def measure_spikes() -> Array:
+        drawn = [list(trajectory(spiked_steps, rng=seed, **how))[1:] for seed in range(seeds)]
+        return np.array([[(fit.r, fit.c, *fit.gamma) for fit in map(spike, one)] for one in drawn])
 
-    spike_cell = {"spike of": describe(spiked_steps), "dimension": dimension}
-    spikes_seen: Array = np.array([
-        run.stored(spike_cell | {"seed": seed}, partial(measure_spikes, seed), (6, 3))
-        for seed in range(seeds)
-    ])  # fmt: skip
-    means = {"measured": spikes_seen.mean(axis=0), "measured_stderr": standard_error(spikes_seen)}
+    cell = {"spike of": describe(spiked_steps), **how, "seeds": seeds}
+    seen = run.stored(cell, measure_spikes, (seeds, len(predicted), 3))
+    means = {"measured": seen.mean(axis=0), "measured_stderr": standard_error(seen)}
     return dict(plain({"predicted": predicted, **means}))
 
 
@@ -452,54 +435,55 @@ def draw_spikes(picture: Any, data: Fields) -> None:
     spike_panels[-1].set_xticks(step_numbers)
 
 
-# By the figure's name, without the paper: its panels, and how they are drawn.
-FIGURE_PANELS: dict[str, tuple[Callable[[bool], list[Panel]], Fields]] = {
-    "2": (batches, {}),
-    "4": (spike_lengths, {"simulated": "what is simulated"}),
-    "5": (widths, {}),
-    "6": (readout_laws, {"simulated": "the network at this $d$"}),
-    "inputs": (inputs, {}),
-    "network": (networks, {"simulated": "the network at this $d$", "fontsize": "small"}),
-    "network-steps": (network_steps, {"fontsize": "small"}),
-    "network-students": (network_students, {"fontsize": "small"}),
-    "classification": (classification, {"simulated": "the sRF"}),
-    "robust-losses": (robust_losses, {"simulated": "the sRF"}),
-    "steps": (steps, {"simulated": "the sRF"}),
-}
-# Title above all panels.
-TITLES = {
-    "inputs": STRUCTURED | {"beta": 1.0} | STRUCTURED_FIT,
-    "classification": describe(CLASSIFIED),
-    "robust-losses": describe(CORRUPTED) | {"label_noise": None},
-    "steps": SINE | {"alpha0": 2.0, "eta": 1.0, "beta": 1.0} | REPEATED_FIT,
-}
-# Of figures with more than errors: what is drawn to the right of these, and the ratio of widths.
-BESIDE = {"classification": (draw_calibration, (2, 1)), "steps": (draw_spikes, (1, 1))}
+class Plan(NamedTuple):
+    """Panels of a figure, what is simulated in them, and the settings in the title above all; of
+    figures with more than errors ``beside`` are its values, from those of the panels, how they are
+    drawn to the right of these, and the ratio of widths."""
+
+    panels: Callable[[], list[Panel]]
+    simulated: str = "the network"
+    title: Fields | None = None
+    beside: tuple[Callable[[Fields, Run], Fields], Callable[[Any, Fields], None], Any] | None = None
+
+
+PLANS = {  # by the figure's name, without the paper
+    "2": Plan(batches),
+    "4": Plan(spike_lengths, "what is simulated"),
+    "5": Plan(widths),
+    "6": Plan(readout_laws, "the network at this $d$"),
+    "inputs": Plan(inputs, title=STRUCTURED | {"beta": 1.0} | STRUCTURED_FIT),
+    "network": Plan(networks, "the network at this $d$"),
+    "network-steps": Plan(network_steps),
+    "network-students": Plan(network_students),
+    "classification": Plan(
+        classification, "the sRF", describe(CLASSIFIED), (calibrated, draw_calibration, (2, 1))
+    ),
+    "robust-losses": Plan(robust_losses, "the sRF", describe(CORRUPTED) | {"label_noise": None}),
+    "steps": Plan(
+        steps, "the sRF", SINE | {"alpha0": 2.0, "eta": 1.0, "beta": 1.0} | REPEATED_FIT,
+        (spikes, draw_spikes, (1, 1)),
+    ),
+}  # fmt: skip
 
 
 def data(name: str, run: Run) -> Fields:
-    """Errors in theory and simulation of every panel; the calibration of logistic outputs, and the
-    spike that steps build."""
-    curve_values = compute(FIGURE_PANELS[name][0](run.quick), run)
-    extra_values: Fields = {"figure": name}
-    if name == "classification":
-        extra_values |= calibrated()
-    elif name == "steps":
-        extra_values |= spikes(curve_values["dimension"], curve_values["seeds"], run)
-    return curve_values | extra_values
+    """Errors in theory and simulation of every panel, and what is drawn beside them."""
+    plan = PLANS[name]
+    values = compute(plan.panels(), run) | {"figure": name}
+    return values | (plan.beside[0](values, run) if plan.beside else {})
 
 
 def draw(data: Fields) -> Figure:
     """A column for each error of each panel, a colour for each of its curves."""
-    name = data["figure"]
-    panels_of_figure, panel_options = FIGURE_PANELS[name]
-    picture: Any = Figure(figsize=(12 if name in BESIDE else 10, 5.4), layout="constrained")
-    picture.suptitle(stated(TITLES.get(name, {})), fontsize="small")
-    panel_columns, beside_panels = picture, None
-    if name in BESIDE:
-        draw_beside, width_ratios = BESIDE[name]
-        panel_columns, beside_panels = picture.subfigures(1, 2, width_ratios=width_ratios)
+    plan = PLANS[data["figure"]]
+    picture: Any = Figure(figsize=(12 if plan.beside else 10, 5.4), layout="constrained")
+    picture.suptitle(stated(plan.title or {}), fontsize="small")
+    columns, beside_axes = picture, []
+    if plan.beside:
+        _, draw_beside, width_ratios = plan.beside
+        columns, beside_panels = picture.subfigures(1, 2, width_ratios=width_ratios)
         draw_beside(beside_panels, data)
-    panel_axes = draw_panels(panel_columns, data, panels_of_figure(True), **panel_options)
-    plotting.letter_panels([*panel_axes, *(beside_panels.axes if beside_panels else ())])
+        beside_axes = beside_panels.axes
+    panel_axes = draw_panels(columns, data, plan.panels(), simulated=plan.simulated)
+    plotting.letter_panels([*panel_axes, *beside_axes])
     return picture

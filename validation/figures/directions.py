@@ -31,6 +31,7 @@ from replica.problem import describe
 from solvers.results import Array
 
 from ..comparisons import first_step
+from ..draws import spread
 from ..measure import alignment, initial_layer, single_step
 from . import Run, Values
 from .panels import legend_below
@@ -43,6 +44,10 @@ TARGET_ROWS: list[tuple[str, Any, tuple[float, float], str]] = [
     (ESCAPES, 1.0, (4, 1), "the same,\n$\\tilde a = 1$; theory: all"),
 ]
 STEP_COUNT = 6
+DRAWN: dict[str, tuple[dict[str, Any], str]] = {  # dots of neurons, and the mark of the theory
+    "rows": ({"marker": "o"}, "k+"),
+    "gradients": ({"marker": "v", "alpha": 0.3}, "kx"),
+}
 
 
 def staircase_values(run: Run) -> Values:
@@ -54,25 +59,22 @@ def staircase_values(run: Run) -> Values:
         step = GradientStep(student="relu", target=target, readout=readout, steps=steps)
         network_size: dict[str, Any] = {"dimension": d, "beta": width / d}
         cell = {"cosines of": describe(step), **network_size}
-        shape = (2 * STEP_COUNT + 1, width, 2)
-        followed_cosines = run.stored(cell, partial(_neuron_cosines, step, network_size), shape)
-        signs = followed_cosines[0, :, 0]
+        compute = partial(_neuron_cosines, step, network_size)
+        cosines = run.stored(cell, compute, (len(DRAWN), STEP_COUNT, width, 2))
+        signs = spread(step.readout, width)
         by_sign = [np.flatnonzero(signs == sign)[:20] for sign in (-1.0, 1.0)]  # of either sign
         shown_neurons = np.concatenate(by_sign)
         predicted_cosines = first_step(step)
-        row_cosines, gradients = [predicted_cosines.weights], [predicted_cosines.gradients]
+        predicted: list[Any] = [[predicted_cosines.weights], [predicted_cosines.gradients]]
         if readout == 1.0:
-            theory_steps = after_each_step(step)
-            row_cosines = [np.array([step_cosines.weight_cosines]) for step_cosines in theory_steps]
-            gradients = [np.array([step_cosines.gradient_cosines]) for step_cosines in theory_steps]
+            theory = after_each_step(step)
+            predicted = [[[one.weight_cosines] for one in theory],
+                         [[one.gradient_cosines] for one in theory]]  # fmt: skip
         staircase_panels.append(
             {
-                "target": target,
                 "readout": signs[shown_neurons],
-                "weights": followed_cosines[1 : STEP_COUNT + 1, shown_neurons],
-                "gradients": followed_cosines[STEP_COUNT + 1 :, shown_neurons],
-                "predicted_weights": row_cosines,
-                "predicted_gradients": gradients,
+                "cosines": dict(zip(DRAWN, cosines[:, :, shown_neurons], strict=True)),
+                "predicted": dict(zip(DRAWN, predicted, strict=True)),
                 "direction": predicted_cosines.direction,
             }
         )
@@ -80,11 +82,10 @@ def staircase_values(run: Run) -> Values:
 
 
 def _neuron_cosines(step: GradientStep, size: dict[str, Any]) -> Array:
-    """Readouts of the p neurons, twice; then cosines of the neurons, and of their gradients, with
-    the directions, after each of T steps: (2 T + 1, p, 2)."""
+    """Cosines of the neurons, and of their gradients, with the directions, after each of T steps:
+    (2, T, p, 2)."""
     step_alignment = alignment(step, rng=0, **size)
-    readouts = np.stack([step_alignment.readout] * 2, axis=-1)
-    return np.concatenate([readouts[None], step_alignment.weights[1:], step_alignment.gradients])
+    return np.stack([step_alignment.weights[1:], step_alignment.gradients])
 
 
 def draw_staircase(data: dict[str, Any]) -> Figure:
@@ -92,44 +93,36 @@ def draw_staircase(data: dict[str, Any]) -> Figure:
     staircase = Figure(figsize=(11, 6.2), layout="constrained")
     axes_grid = staircase.subplots(len(TARGET_ROWS), STEP_COUNT, sharex=True, sharey=True)
     unit_circle = np.exp(1j * np.linspace(0, 2 * np.pi, 200))
-    dot_styles: dict[str, dict[str, Any]] = {
-        "weights": {"marker": "o"},
-        "gradients": {"marker": "v", "alpha": 0.3},
-    }
     for axes_row, panel, (*_, label) in zip(axes_grid, data["panels"], TARGET_ROWS, strict=True):
         readout_signs, (x, y) = np.array(panel["readout"]), panel["direction"]
         for step, ax in enumerate(axes_row):
             ax.plot(unit_circle.real, unit_circle.imag, color="0.8", linewidth=0.8)
             ax.plot([-x, x], [-y, y], color="0.6", linewidth=0.8)
-            for kind, theory_marker in (("weights", "k+"), ("gradients", "kx")):
-                neuron_cosines, theory = np.array(panel[kind][step]), panel[f"predicted_{kind}"]
+            for kind, (dots, theory_mark) in DRAWN.items():
+                neuron_cosines = np.array(panel["cosines"][kind][step])
                 for sign, colour in ((1, COLOURS[0]), (-1, COLOURS[1])):
                     of_sign = neuron_cosines[readout_signs == sign].T
-                    ax.plot(*of_sign, linestyle="", color=colour, markersize=3, **dot_styles[kind])
-                if step < len(theory):
-                    ax.plot(*np.array(theory[step]).T, theory_marker, markersize=8, zorder=3)
+                    ax.plot(*of_sign, linestyle="", color=colour, markersize=3, **dots)
+                for theory in panel["predicted"][kind][step : step + 1]:
+                    ax.plot(*np.transpose(theory), theory_mark, markersize=8, zorder=3)
             ax.set(aspect="equal", xticks=[-1, 0, 1], yticks=[-1, 0, 1])
         axes_row[0].set_ylabel(f"{label}\ncosine with $w_2$")
     for step, (top_axes, *_, bottom_axes) in enumerate(axes_grid.T, start=1):
         top_axes.set_title(f"step {step}", fontsize="medium")
         bottom_axes.set_xlabel("cosine with $w_1$")
     letter_panels(axes_grid[:, 0])
-    ax = axes_grid[0][0]
-    legend_dot: dict[str, Any] = {"linestyle": "", "markersize": 4, "color": "0.3"}
     size_text = rf"relu student, $d = {data['dimension']}$, $p = {data['width']}$"
     rate_texts = [rf"$n = {n:g}\,d$, $\tilde\eta = {eta:g}$" for _, _, (n, eta), _ in TARGET_ROWS]
     suptitle_parts = "; ".join([size_text, f"(a), (b) {rate_texts[0]}", f"(c) {rate_texts[2]}"])
     staircase.suptitle(suptitle_parts.replace("1\\,d", "d"), fontsize="small")
-    legend_handles = [
-        ax.plot([], [], color=COLOURS[0], linewidth=6, label=r"$\tilde a = 1$")[0],
-        ax.plot([], [], color=COLOURS[1], linewidth=6, label=r"$\tilde a = -1$")[0],
-        ax.plot([], [], **legend_dot, **dot_styles["weights"], label="rows")[0],
-        ax.plot([], [], **legend_dot, **dot_styles["gradients"], label="gradients")[0],
-        ax.plot([], [], "k+", markersize=8, label="theory, rows")[0],
-        ax.plot([], [], "kx", markersize=8, label="theory, gradients")[0],
-        ax.plot([], [], color="0.6", linewidth=0.8, label="$C_1 = E[y\\,x]$, the linear part")[0],
-    ]
-    legend_below(staircase, legend_handles)
+    ax = axes_grid[0][0]
+    for readout, colour in ((1, COLOURS[0]), (-1, COLOURS[1])):
+        ax.plot([], [], color=colour, linewidth=6, label=rf"$\tilde a = {readout}$")
+    for kind, (dots, theory_mark) in DRAWN.items():
+        ax.plot([], [], linestyle="", markersize=4, color="0.3", **dots, label=kind)
+        ax.plot([], [], theory_mark, markersize=8, label=f"theory, {kind}")
+    ax.plot([], [], color="0.6", linewidth=0.8, label="$C_1 = E[y\\,x]$, the linear part")
+    legend_below(staircase, ax.get_legend_handles_labels()[0])
     return staircase
 
 

@@ -37,7 +37,6 @@ from .panels import (
     legend_below,
     model_of,
     panels_with_differences,
-    sized,
     theory_legend,
 )
 
@@ -63,7 +62,7 @@ def learned_values(
 ) -> Values:
     """Mean outputs of simulated networks at PLACES and their standard deviations over inputs, with
     the theory's."""
-    network_size, learners = sized(run.quick, (500, 6), (150, 3)), []
+    network_size, learners = run.size((500, 6), (150, 3)), []
     for problem in run.tracked(problems):
         draw_options: dict[str, Any] = {**fit, **network_size}
         cell = {"learned": describe(problem), **draw_options, "kappa": PLACES}
@@ -88,7 +87,7 @@ def measured_outputs(problem: Problem, options: dict[str, Any]) -> Array:
 
 def bounds_values(run: Run) -> Values:
     """Bounds and best errors over the rate, and simulated networks at a few."""
-    size = sized(run.quick, (500, 6), (150, 3))
+    size = run.size((500, 6), (150, 3))
     simulated_rates = np.array([1.0, 10.0] if run.quick else [0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
     rates = np.union1d(np.geomspace(0.3, 30, 7 if run.quick else 61), simulated_rates)
     bounds: list[dict[str, float]] = []
@@ -112,7 +111,7 @@ def bounds_values(run: Run) -> Values:
             best_fit: dict[str, Any] = {"alpha": achieved["alpha"], "lam": best_srf.lam}
             achieved["theory"].append(solve(network_model, **best_fit).test_error)
             if rate in simulated_rates:
-                achieved["simulated"] += list(run.simulated(step, beta=1.0, **best_fit | size))
+                achieved["simulated"] += list(run.simulated(step, beta=1.0, **best_fit | size)[0])
     shared = {"x": rates, "simulated_at": simulated_rates, "bounds": bounds, "linear": found.linear}
     return dict(plain({**size, **shared, "curves": achieved_curves}))
 
@@ -149,8 +148,8 @@ def draw_bounds(data: dict[str, Any]) -> Figure:
     for curve, color, nudge in zip(data["curves"], alpha_hues, (-0.5, 0.5), strict=True):
         label = rf"best $\lambda$, {plotting.setting('alpha', curve['alpha'])}"
         draw_theories(bound_axes[:, 0], data, curve, color=color, label=label, marker_nudge=nudge)
-    theory_kinds, network_label = ("theory", "srf", "limit"), "the network at this $d$"
-    theory_legend(bound_axes, data["dimension"], theory_kinds, network_label, data["seeds"])
+    size = {name: data[name] for name in ("dimension", "seeds")}
+    theory_legend(bound_axes, ("theory", "srf", "limit"), "the network at this $d$", size)
     bounds_axis.set(xlabel="", ylabel=plotting.ERROR_LABELS["test_error"])
     difference_axis.set_xlabel(plotting.LABELS["eta"])
     bounds_axis.set_title(", ".join(plotting.settings(SETTING | {"beta": 1.0})), fontsize="medium")
@@ -192,7 +191,7 @@ SPECTRA: tuple[tuple[GradientStep, float, float, str], ...] = (
 
 def spectra_values(run: Run) -> Values:
     """Simulated eigenvalues of every panel."""
-    spectrum_size, eigenvalue_sets = sized(run.quick, (600, 4)), []
+    spectrum_size, eigenvalue_sets = run.size((600, 4)), []
     for step, beta, alpha, title in run.tracked(SPECTRA):
         drawn_problem, width = (step, beta) if title == "network" else (step.srf(beta=beta), None)
         spectrum_draw: dict[str, Any] = {"alpha": alpha, **spectrum_size}
@@ -219,10 +218,8 @@ def draw_spectra(data: dict[str, Any]) -> Figure:
             srf_dashes: dict[str, Any] = {"color": plotting.COLOURS[1], "linestyle": "--"}
             axis.plot(x, x * theories[0].density(x), **srf_dashes, label="theory of its sRF")
         shown_settings = describe(step) | {"readout": None, "beta": beta, "alpha": alpha}
-        facts = plotting.settings(shown_settings)  # the title has the readout
-        half = (len(facts) + 1) // 2
-        lines = [title, ", ".join(facts[:half]), ", ".join(facts[half:]), *theories[-1].notes[:2]]
-        axis.set_title("\n".join(lines))
+        facts = ", ".join(plotting.settings(shown_settings))  # the title has the readout
+        axis.set_title("\n".join([title, facts, *theories[-1].notes[:2]]))
         axis.get_legend().remove()
     plotting.letter_panels(spectrum_axes)
     legend_below(spectra, spectrum_axes[-1].get_legend_handles_labels()[0])  # the last has all

@@ -17,8 +17,7 @@ order that the data spread needs, at most 5, and where the equivalence is not pr
 boundary, or order 5 too low) their markers are open; 3 has trace n^.74 and rate n^.37, order 4.
 """
 
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import product
@@ -114,7 +113,6 @@ class Sweep:
     setting: Setting = field(default_factory=Setting)
     others: tuple[dict[str, Any], ...] = ({},)
     small: dict[str, Any] = field(default_factory=lambda: {"dimension": 100, "samples": 100})
-    draws: int = 20
     layers: int = LAYERS
     tasks: int = LAYERS  # layers of these that have a closed form
     every: int = 1  # of the others, when quick
@@ -196,7 +194,7 @@ def cell(
     mixture_errors = errors(
         task,
         students=setting.students,
-        orders=[order_of(setting.data_spread)] if setting.hermite else [],
+        orders=[models.order_within(setting.data_spread, LARGEST_ORDER)] if setting.hermite else [],
         width=width_of(setting),
         samples=setting.samples,
         rate=step_rate,
@@ -211,24 +209,16 @@ def width_of(setting: Setting) -> int:
     return max(1, round(setting.ratio * setting.samples))
 
 
-def task_of(setting: Setting, cell_content: dict[str, Any]) -> models.LearningTask | None:
-    """The task of a setting on images, whose digest goes into ``cell_content``."""
+def task_of(setting: Setting) -> tuple[models.LearningTask | None, str | None]:
+    """The task of a setting on images, and the digest of these."""
     if not setting.images:
-        return None
+        return None, None
     task_pixels = models.images(setting.images, classes=setting.classes)
-    # not the name of a file, but what is in it
-    cell_content["images"] = task_pixels.digest
     # The classes are broad: theta is the trace, not one eigenvalue.
     n = task_pixels.first.shape[1]
     theta, _ = models.scaling(n, data_spread=setting.data_spread, split=0.0)
-    return models.image_task(task_pixels, theta=theta, source=setting.source)
-
-
-def order_of(data_spread: float) -> int:
-    """The order that the data spread needs, at most 5."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", models.EquivalenceWarning)
-        return models.needed_order(data_spread, largest=LARGEST_ORDER)
+    # not the name of a file, but what is in it, goes into the name of a cell
+    return models.image_task(task_pixels, theta=theta, source=setting.source), task_pixels.digest
 
 
 def data(panel: str, run: Run, *, draws: int | None = None, images: str = "") -> Values:
@@ -238,29 +228,27 @@ def data(panel: str, run: Run, *, draws: int | None = None, images: str = "") ->
         allowed = "given for mixtures/3 and for no other: a folder of IDX files, or an NPZ file"
         raise InvalidArgument("images", images, allowed)
     sweep = SWEEP_PANELS[panel]
-    draws = draws or (3 if run.quick else sweep.draws)
+    draws = draws or (3 if run.quick else 20)
     sweep_values = sweep.few if run.quick else sweep.values
     column_settings = sweep.others[:: sweep.every if run.quick else 1]
     base = replace(sweep.setting, images=images, **(sweep.small if run.quick else {}))
+    tasks = [task_of(replace(base, **column_setting)) for column_setting in column_settings]
     points: list[dict[str, Any]] = []
-    cell_total = len(column_settings) * len(sweep_values) * draws
-    for column_setting in column_settings:
-        image_content: dict[str, Any] = {"images": None}
-        task = task_of(replace(base, **column_setting), image_content)
-        for sweep_value in sweep_values:
-            varied_settings: dict[str, Any] = column_setting | {sweep.x: sweep_value}
-            setting = replace(base, **varied_settings)
-            seeds = run.tracked(range(draws), len(points) * draws, cell_total)
-            cell = {"mixtures": asdict(setting) | image_content}
-            point_settings = {
-                "other": column_setting,
-                "x": sweep_value,
-                "order": order_of(setting.data_spread),
-                "proved": models.proved(setting.data_spread, largest=LARGEST_ORDER),
-            }
-            layers = sweep.layers if width_of(setting) <= 2000 else 0  # k^3: 2 s at 1000 neurons
-            counts = {"mean": draws, "theory": layers, "closed": 0 if run.quick else sweep.tasks}
-            points.append(point_settings | point_means(setting, task, cell, seeds, counts, run))
+    for (column_setting, (task, digest)), sweep_value in run.tracked(
+        [*product(zip(column_settings, tasks, strict=True), sweep_values)]
+    ):
+        varied_settings: dict[str, Any] = column_setting | {sweep.x: sweep_value}
+        setting = replace(base, **varied_settings)
+        cell = {"mixtures": asdict(setting) | {"images": digest}}
+        point_settings = {
+            "other": column_setting,
+            "x": sweep_value,
+            "order": models.order_within(setting.data_spread, LARGEST_ORDER),
+            "proved": models.proved(setting.data_spread, largest=LARGEST_ORDER),
+        }
+        layers = sweep.layers if width_of(setting) <= 2000 else 0  # k^3: 2 s at 1000 neurons
+        counts = {"mean": draws, "theory": layers, "closed": 0 if run.quick else sweep.tasks}
+        points.append(point_settings | point_means(setting, task, cell, counts, run))
     return dict(plain({"panel": panel, "setting": asdict(base), "draws": draws, "points": points}))
 
 
@@ -268,25 +256,27 @@ def point_means(
     setting: Setting,
     task: models.LearningTask | None,
     what: dict[str, Any],
-    seeds: Iterable[int],
     counts: dict[str, int],
     run: Run,
 ) -> dict[str, Any]:
-    """Means of the errors over the ``seeds``, of the theory given their first layers, and of the
-    closed form of their tasks, each over the first ``counts`` of them, and the standard errors of
-    the first: each a dict of (students, 2)."""
+    """Means of the errors over draws, of the theory given their first layers, and of the closed
+    form of their tasks, each over the first ``counts`` of the seeds, and the standard errors of the
+    first: each a dict of (students, 2)."""
     shape = 3, len(setting.students), 1 + setting.hermite
     error_kinds: dict[str, tuple[Callable[..., models.Errors], dict[str, Any]]] = {
         "mean": (models.side_by_side, {}),
         "theory": (models.in_theory, {"theory": "rows" if setting.source == "images" else True}),
         "closed": (of_task, {"theory": "closed form"}),
     }
-    each: dict[str, list[Array]] = {name: [] for name in error_kinds}
-    for seed in seeds:
-        for name, (errors, cell_mark) in error_kinds.items():
-            if seed < counts[name]:
-                compute = partial(cell, setting, task, seed, errors)
-                each[name].append(run.stored(what | {"seed": seed} | cell_mark, compute, shape))
+    each = {
+        name: [
+            run.stored(
+                what | {"seed": seed} | cell_mark, partial(cell, setting, task, seed, errors), shape
+            )
+            for seed in range(min(counts["mean"], counts[name]))
+        ]
+        for name, (errors, cell_mark) in error_kinds.items()
+    }
     no_errors = [np.full(shape, np.nan)]
     found = {name: np.mean(seed_errors or no_errors, axis=0) for name, seed_errors in each.items()}
     found["stderr"] = standard_error(np.array(each["mean"]))
@@ -343,18 +333,19 @@ def draw_sweep(data: dict[str, Any], plan: Sweep) -> Figure:
         points = [point for point in data["points"] if point["other"] == plain(column_setting)]
         sweep_values = np.array([point["x"] for point in points], dtype=float)
         mean, stderrs = of_points(points, "mean", error), BARS * of_points(points, "stderr", error)
-        equivalence_proved = np.array([point["proved"] for point in points])
+        is_proved = np.array([point["proved"] for point in points])
         for i, colour in enumerate(hues):
             style: dict[str, Any] = {"color": colour, "markersize": 5, "markerfacecolor": "white"}
             ax.errorbar(sweep_values, mean[:, i, 0], stderrs[:, i, 0], fmt="o", capsize=2, **style)
             for name, (_, styles) in THEORY_MARKERS.items():
                 theory_lines = of_points(points, name, error)[:, i].T
                 for line, mark in zip(theory_lines, styles, strict=True):
-                    ax.plot(sweep_values, line, color=colour, **mark)
-            style |= {"markersize": 9, "markerfacecolor": "none"}
-            for chosen_points, marker in ((equivalence_proved, "x"), (~equivalence_proved, "s")):
-                ax.plot(sweep_values[chosen_points], mean[chosen_points, i, 1], marker, **style)
-        ax.set_ylim(_error_limits(data["points"] if shared_scale else points, error))
+                    ax.add_artist(Line2D(sweep_values, line, color=colour, **mark))
+            style |= {"markersize": 9, "markerfacecolor": "none", "linestyle": ""}
+            ax.plot(sweep_values[is_proved], mean[is_proved, i, 1], marker="x", **style)
+            # artists leave the scale as it is: where nothing is proved a model may be far off
+            not_proved = sweep_values[~is_proved], mean[~is_proved, i, 1]
+            ax.add_artist(Line2D(*not_proved, marker="s", **style))
         ax.set_title(_column_title(column_setting))
         ax.set_xlabel(AXIS_LABELS[plan.x])
         if error == "misclassification":
@@ -393,18 +384,6 @@ def _settings_title(setting: Mapping[str, Any], draws: int) -> str:
     """The settings that have a symbol, and the number of draws, for a title."""
     symbols = [f"${SYMBOLS[name]} = {setting[name]:g}$" for name in SYMBOLS if name in setting]
     return ", ".join([*symbols, f"{draws} draws"])
-
-
-def _error_limits(points: list[dict[str, Any]], error: str) -> tuple[float, float]:
-    """Limits of the vertical axis, with room for two standard errors.
-
-    A Hermite model may be far off where nothing is proved: it does not count there.
-    """
-    mean, error_bars = of_points(points, "mean", error), BARS * of_points(points, "stderr", error)
-    hermite_mean = mean[[figure_point["proved"] for figure_point in points], :, 1]
-    drawn = np.concatenate([(mean - error_bars)[..., 0], (mean + error_bars)[..., 0], hermite_mean])
-    lowest_error, top = np.nanmin(drawn), np.nanmax(drawn)
-    return lowest_error - 0.06 * (top - lowest_error), top + 0.06 * (top - lowest_error)
 
 
 def _column_title(other: dict[str, Any]) -> str:

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
 from scipy.optimize import curve_fit
 
 import replica
@@ -25,9 +24,8 @@ from replica.errors import InvalidArgument, install
 from replica.plotting import BARS, COLOURS, add_legend, draw_band, draw_noted, draw_points, marks_of
 from solvers.results import Array
 
-from ..run import simulate
 from . import Run, Values
-from .panels import add_legend_entry, legend_below
+from .panels import Curve, Panel, draw_panels
 
 LAM = 0.1
 IN_HAND = 300  # first rows, which the power law is taken from
@@ -60,17 +58,17 @@ def power_law(estimator: Any, features: Array, labels: Array, scoring: str | Non
     samples, _, split_scores = learning_curve(estimator, features, labels, **curve_options)
     errors = (0 if scoring else 1) - split_scores.mean(axis=1)
     fit_options: dict[str, Any] = {"p0": [errors.min() / 2, errors.max(), 0.5], "sigma": errors}
-    law, _ = curve_fit(_law_error, samples, errors, bounds=(0, [np.inf, np.inf, 3]), **fit_options)
+    law, _ = curve_fit(
+        lambda n, *law: along(law, n), samples, errors, bounds=(0, [np.inf, np.inf, 3]),
+        **fit_options,
+    )  # fmt: skip
     return np.asarray(law)
-
-
-def _law_error(samples: Any, a: float, b: float, c: float) -> Any:
-    return a + b * np.asarray(samples, dtype=float) ** -c
 
 
 def along(power_law_parameters: Any, samples: Any) -> Array:
     """The errors of a power law at these numbers of samples."""
-    return np.asarray(_law_error(samples, *power_law_parameters))
+    a, b, c = power_law_parameters
+    return np.asarray(a + b * np.asarray(samples, dtype=float) ** -c)
 
 
 def digits_values(run: Run) -> Values:
@@ -88,11 +86,11 @@ def digits_values(run: Run) -> Values:
         n = np.unique(np.geomspace(few[0], row_count, 4 if run.quick else 24).astype(int))
         digit_curves[name] = replica.learning_curve(samples[name], samples=n, lam=LAM)
     fit_seeds = 4 if run.quick else 40
-    how: dict[str, Any] = {"seeds": fit_seeds, "rng": 0, "workers": 1, "store": run.store}
-    fits = []
-    for row_count in run.tracked(few):
-        simulated_columns = simulate(samples["all"], samples=[row_count], lam=LAM, **how).columns
-        fits.append([simulated_columns[name].item() for name in (ERROR, f"{ERROR}_stderr")])
+    how: dict[str, Any] = {"seeds": fit_seeds, "lam": LAM}
+    fits = [
+        run.simulated(samples["all"], [ERROR], samples=[row_count], **how)[0, 0]
+        for row_count in run.tracked(few)
+    ]
     from sklearn.linear_model import RidgeClassifier
 
     digit_estimator = RidgeClassifier(alpha=LAM * width)
@@ -134,12 +132,9 @@ def draw_digits(data: dict[str, Any]) -> Figure:
     draw_points(axis, data["n"], mean, stderr, color="0.15", markerfacecolor="0.15", label=fitted)
     axis.axvline(IN_HAND, color="0.6", linestyle=":", linewidth=1)
     axis.set(xscale="log", yscale="log", xlabel="labels $n$", ylabel="classification error")
-    axis.set_xticks([10, 30, 100, 300, 1000])
-    axis.set_yticks([0.03, 0.05, 0.1, 0.2, 0.4])
-    axis.xaxis.set_minor_formatter(NullFormatter())
-    axis.yaxis.set_minor_formatter(NullFormatter())
-    axis.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-    axis.yaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{100 * x:g} %"))
+    axis.set_xticks([10, 30, 100, 300, 1000], ["10", "30", "100", "300", "1000"])
+    axis.set_yticks([0.03, 0.05, 0.1, 0.2, 0.4], ["3 %", "5 %", "10 %", "20 %", "40 %"])
+    axis.minorticks_off()
     axis.set_title(f"scikit-learn's digits, ten classes: ridge regression, $\\lambda={LAM}$")
     add_legend(axis)
     return digits_figure
@@ -148,105 +143,86 @@ def draw_digits(data: dict[str, Any]) -> Figure:
 STEPS: list[dict[str, Any]] = [
     {"student": "tanh", "target": "sin", "eta": 1.0, "noise": 0.0},
     {"student": "relu", "target": "relu", "eta": 1.0, "noise": 0.3},
-    {"student": "softplus", "target": "he1+he2/2", "eta": 1.0, "noise": 0.0},
 ]
 READOUTS = {"the samples of the step": 1.0, "fresh samples": 0.0}  # the share reused
 BOTH_ERRORS = ("test_error", "train_error")
-USES = ("all for both", "part for the readout", "part for the step", "split")
-USE_TITLES = ("all for both", "half for the readout, all for the step",
-          "half for the step, all for the readout", "the best split")  # fmt: skip
+USES = {
+    "all for both": "all for both",
+    "part for the readout": "half for the readout, all for the step",
+    "part for the step": "half for the step, all for the readout",
+    "split": "the best split",
+}
 
 
 def data(name: str, run: Run) -> Values:
     """Theory and simulated networks of one of the two figures, a panel for each of its steps."""
-    dimension, seeds = (80, 3) if run.quick else (1000, 16)
-    draw_size: dict[str, Any] = {"dimension": dimension, "seeds": seeds, "rng": 0, "workers": 1}
-    draw_size |= {"test_samples": 4 * dimension, "store": run.store}  # test inputs over dimension
-    make, steps = (_reuse, STEPS) if name == "reuse" else (_budget, STEPS[: 1 if run.quick else 2])
-    panels = [make(step_settings, run.quick, draw_size) for step_settings in run.tracked(steps)]
-    return dict(plain({"name": name, "dimension": dimension, "seeds": seeds, "panels": panels}))
+    size = run.size((1000, 16), (80, 3))
+    draws: dict[str, Any] = size | {"test_samples": 4 * size["dimension"]}
+    curves_of, steps = (_reuse, STEPS) if name == "reuse" else (_budget, STEPS[: 2 - run.quick])
+    panels = [
+        [curve | size for curve in curves_of(step_settings, run, draws)]
+        for step_settings in run.tracked(steps)
+    ]
+    return dict(plain({"figure": name, **size, "panels": panels}))
 
 
-def _reuse(step_settings: dict[str, Any], quick: bool, size: dict[str, Any]) -> dict[str, Any]:
+def _reuse(step_settings: dict[str, Any], run: Run, draws: dict[str, Any]) -> list[Values]:
     """Errors of one step over alpha = alpha0, on both kinds of samples."""
-    alphas = np.geomspace(0.5, 8, 3 if quick else 13)
-    simulated_alphas = alphas[:: 2 if quick else 3]
-    curves = []
+    alphas = np.geomspace(0.5, 8, 3 if run.quick else 13)
+    simulated_at, curves = alphas[:: 2 if run.quick else 3], []
     for reuse in READOUTS.values():
         reuse_step = GradientStep(**step_settings, alpha0="alpha")
         model = reuse_step.network(beta=1.0, reuse=reuse)  # in the limit, both alike
         reuse_options: dict[str, Any] = {"quadrature_tol": 1e-3} if reuse else {}  # a line is wider
-        reuse_theory = learning_curve(model, alpha=alphas, lam=LAM, time_limit=60, **reuse_options)
-        drawn = [simulate(model, alpha=a, lam=LAM, **size) for a in simulated_alphas]
-        curves.append(
-            {error: reuse_theory[error].values for error in BOTH_ERRORS}
-            | {f"{error}_simulated": [_mean(sim, error) for sim in drawn] for error in BOTH_ERRORS}
-        )
-    return {"step": step_settings, "x": alphas, "simulated_at": simulated_alphas, "curves": curves}
+        theory = learning_curve(model, alpha=alphas, lam=LAM, time_limit=60, **reuse_options)
+        drawn = run.simulated(model, BOTH_ERRORS, alpha=simulated_at, lam=LAM, **draws)
+        curve: Values = {"x": alphas, "simulated_at": simulated_at}
+        for error, points in zip(BOTH_ERRORS, drawn, strict=True):
+            curve[error] = {"theory": theory[error].values, "simulated": points}
+        curves.append(curve)
+    return curves
 
 
-def _budget(of: dict[str, Any], quick: bool, simulated_size: dict[str, Any]) -> dict[str, Any]:
+def _budget(step_settings: dict[str, Any], run: Run, draws: dict[str, Any]) -> list[Values]:
     """Test errors of the best of every use of N samples."""
-    budgets = np.array([1.0, 4.0]) if quick else np.geomspace(0.5, 8, 7)
-    simulated_budgets = slice(None, None, 1 if quick else 2)
-    step, curves = GradientStep(**of, alpha0=1.0), []
+    budgets, every = (np.array([1.0, 4.0]), 1) if run.quick else (np.geomspace(0.5, 8, 7), 2)
+    step, curves = GradientStep(**step_settings, alpha0=1.0), []
     plans_of_budgets = [sample_allocation(step, budget=budget).plans for budget in budgets]
     for use in USES:
         plans = [next(plan for plan in plans if plan.use == use) for plans in plans_of_budgets]
-        use_errors = []
-        for plan in plans[simulated_budgets]:
-            planned_network = replace(step, alpha0=plan.alpha0).network(beta=1.0, reuse=plan.reuse)
-            simulation = simulate(planned_network, alpha=plan.alpha, lam=plan.lam, **simulated_size)
-            use_errors.append(_mean(simulation, "test_error"))
-        curves.append(
-            {"test_error": [plan.test_error for plan in plans], "test_error_simulated": use_errors,
-             "plans": [[plan.alpha0, plan.alpha, plan.lam] for plan in plans]}
-        )  # fmt: skip
-    return {"step": of, "x": budgets, "simulated_at": budgets[simulated_budgets], "curves": curves}
+        drawn = [
+            run.simulated(
+                replace(step, alpha0=plan.alpha0).network(beta=1.0, reuse=plan.reuse),
+                alpha=plan.alpha, lam=plan.lam, **draws,
+            )[0, 0]
+            for plan in plans[::every]
+        ]  # fmt: skip
+        errors = {"theory": [plan.test_error for plan in plans], "simulated": drawn}
+        curve: Values = {"x": budgets, "simulated_at": budgets[::every], "test_error": errors}
+        curves.append(curve | {"plans": [[plan.alpha0, plan.alpha, plan.lam] for plan in plans]})
+    return curves
 
 
-def _mean(simulation: Any, error: str) -> list[float]:
-    """The mean of an error and its standard error."""
-    return [getattr(simulation, name).item() for name in (error, f"{error}_stderr")]
-
-
-def draw(data: dict[str, Any]) -> Figure:
-    """A column for each step; rows of test errors and, of reuse, of training errors."""
-    reuse = data["name"] == "reuse"
-    errors, labels = (BOTH_ERRORS, list(READOUTS)) if reuse else (BOTH_ERRORS[:1], list(USE_TITLES))
-    columns = len(data["panels"])
-    sample_axis = r"$\alpha = \alpha_0 = n/d$" if reuse else r"samples per dimension $N/d$"
-    picture = Figure(
-        figsize=(max(3.4 * columns + 0.8, 8.0), 2.6 * len(errors) + 1.6), layout="constrained"
-    )
-    axes = picture.subplots(len(errors), columns, sharex=True, squeeze=False)
-    legend_handles = []
-    for column, panel in enumerate(data["panels"]):
-        for row, error in enumerate(errors):
-            panel_axis = axes[row, column]
-            for i, curve in enumerate(panel["curves"]):
-                style: dict[str, Any] = {"color": plotting.COLOURS[i]}
-                line = panel_axis.plot(panel["x"], curve[error], ["-", "--", "-.", ":"][i], **style)
-                mean, stderr = np.array(curve[f"{error}_simulated"]).T
-                style["marker"] = "os^D"[i]
-                marker_nudge = i - (len(labels) - 1) / 2
-                at = plotting.nudged(np.array(panel["simulated_at"]), marker_nudge, len(labels))
-                plotting.draw_points(panel_axis, at, mean, stderr, markerfacecolor="white", **style)
-                if not (row or column):
-                    line[0].set_label(f"theory, {labels[i]}" if reuse else labels[i])
-                    legend_handles += line
-            panel_axis.set_xscale("log", base=2)
-            panel_axis.xaxis.set_major_formatter("{x:g}")
-            panel_axis.set_ylim(bottom=0)
-        axes[0, column].set_title(", ".join(plotting.settings(panel["step"])), fontsize="small")
-        axes[-1, column].set_xlabel(sample_axis)
-    for row, error in enumerate(errors):
-        axes[row, 0].set_ylabel(plotting.ERROR_LABELS[error])
-    simulated_size = data["dimension"], data["seeds"]
-    legend_handles.append(add_legend_entry(axes[0, 0], *simulated_size, markerfacecolor="white"))
-    legend_below(picture, legend_handles, ncols=len(legend_handles) if columns > 2 else 2)
-    title_settings = {"beta": 1.0} | ({"lam": LAM} if reuse else {})
-    penalty_text = "" if reuse else r", $\lambda$ the best of each"
-    picture.suptitle(", ".join(plotting.settings(title_settings)) + penalty_text, fontsize="small")
-    plotting.letter_panels(axes.ravel())
+def draw(data: Values) -> Figure:
+    """A column for each error of each step."""
+    reuse = data["figure"] == "reuse"
+    labels, errors = (READOUTS, BOTH_ERRORS) if reuse else (USES.values(), BOTH_ERRORS[:1])
+    curves = [Curve(None, {}, *labelled) for labelled in zip(labels, COLOURS, strict=False)]
+    panels = [
+        Panel(
+            curves, np.array(drawn[0]["x"]), (), (0, 0), ", ".join(plotting.settings(step)),
+            r"$\alpha = \alpha_0 = n/d$" if reuse else r"samples per dimension $N/d$", errors,
+            scales={"xscale": "log"},
+        )
+        for step, drawn in zip(STEPS, data["panels"], strict=False)
+    ]  # fmt: skip
+    picture = Figure(figsize=(12 if reuse else 10, 5.4), layout="constrained")
+    panel_axes = draw_panels(picture, data, panels)
+    for axis in panel_axes:
+        axis.set_xscale("log", base=2)
+        axis.xaxis.set_major_formatter("{x:g}")
+    fixed = plotting.settings({"beta": 1.0} | ({"lam": LAM} if reuse else {}))
+    best_penalty = [] if reuse else [r"$\lambda$ the best of each"]
+    picture.suptitle(", ".join(fixed + best_penalty), fontsize="small")
+    plotting.letter_panels(panel_axes)
     return picture

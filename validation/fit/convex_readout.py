@@ -18,7 +18,6 @@ losses the first sum is 0): small penalties leave it its digits.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -52,33 +51,19 @@ class Fitted:
     scale: float
 
 
-class Design:
-    """The matrix Z (n, p), and solves of its weighted systems."""
-
-    def __init__(self, Z: Array) -> None:
-        self.Z = Z
-
-    @cached_property
-    def gram(self) -> Array:
-        """Z Z', (n, n)."""
-        return self.Z @ self.Z.T
-
-    def solve(self, weight: Array, lam: float, b: Array) -> Array:
-        """(lam + Z' diag(weight) Z)^-1 b for b (p, k), by the smaller of two systems: of the
-        features, or of the samples that have a weight."""
-        used = weight > 0
-        root = np.sqrt(weight[used])[:, None]
-        scaled_Z = root * self.Z[used]
-        if len(scaled_Z) >= scaled_Z.shape[1]:
-            factor = _shifted_cholesky(scaled_Z.T @ scaled_Z, lam)
-            return cho_solve(factor, b, check_finite=False)
-        is_wide = len(self.Z) < scaled_Z.shape[1]
-        gram = root * self.gram[np.ix_(used, used)] * root.T if is_wide else scaled_Z @ scaled_Z.T
-        factor, x = _shifted_cholesky(gram, lam), np.zeros_like(b)
-        for _ in range(2):  # the difference cancels where weights are large: once more for the rest
-            rest = b - lam * x - scaled_Z.T @ (scaled_Z @ x)
-            x += (rest - scaled_Z.T @ cho_solve(factor, scaled_Z @ rest, check_finite=False)) / lam
-        return x
+def solve_weighted(Z: Array, weight: Array, lam: float, b: Array) -> Array:
+    """(lam + Z' diag(weight) Z)^-1 b for b (p, k), by the smaller of two systems: of the features,
+    or of the samples that have a weight."""
+    used = weight > 0
+    scaled_Z = np.sqrt(weight[used])[:, None] * Z[used]
+    if len(scaled_Z) >= scaled_Z.shape[1]:
+        factor = _shifted_cholesky(scaled_Z.T @ scaled_Z, lam)
+        return np.asarray(cho_solve(factor, b, check_finite=False))
+    factor, x = _shifted_cholesky(scaled_Z @ scaled_Z.T, lam), np.zeros_like(b)
+    for _ in range(2):  # the difference cancels where weights are large: once more for the rest
+        rest = b - lam * x - scaled_Z.T @ (scaled_Z @ x)
+        x += (rest - scaled_Z.T @ cho_solve(factor, scaled_Z @ rest, check_finite=False)) / lam
+    return x
 
 
 def _shifted_cholesky(shifted_matrix: Array, lam: float) -> Any:
@@ -140,7 +125,7 @@ class SmoothedLoss(SmoothLoss):
         return SmoothedLoss(self.y, self.loss, self.slopes(f), 2.0 * self.stiffness)
 
 
-def minimise_objective(design: Design, y: Array, lam: float, loss: Loss, intercept: bool) -> Fitted:
+def minimise_objective(Z: Array, y: Array, lam: float, loss: Loss, intercept: bool) -> Fitted:
     """The minimum of the objective over a, and over b with an ``intercept``, for labels y (n,).
 
     Raises
@@ -148,7 +133,7 @@ def minimise_objective(design: Design, y: Array, lam: float, loss: Loss, interce
     InvalidArgument
         If the derivative of the loss jumps, and it is none of those of two slopes.
     """
-    n, p = design.Z.shape
+    n, p = Z.shape
     size_of_labels = float(np.sqrt((y**2).mean())) or 1.0
     now, gap_goal = SmoothLoss(y, loss), 1e-3 * RELATIVE_GAP
     if has_two_slopes(loss):
@@ -160,7 +145,7 @@ def minimise_objective(design: Design, y: Array, lam: float, loss: Loss, interce
     best_readout, refinements = Fitted(a, b, np.nan, np.inf, 0.0), 0
     for _ in range(200):  # the gap says whether they were enough
         loss_slopes = now.slopes(f)
-        gradient = design.Z.T @ loss_slopes + lam * a
+        gradient = Z.T @ loss_slopes + lam * a
         slope_b = float(loss_slopes.sum()) if intercept else 0.0
         objective = float(loss(y, f).sum() + lam / 2 * a @ a)
         smoothing_gap = now.excess(f)
@@ -175,24 +160,24 @@ def minimise_objective(design: Design, y: Array, lam: float, loss: Loss, interce
             now = now.stiffer(f)
             continue
         curvature = now.curvatures(f)
-        newton_sides = np.stack([gradient, design.Z.T @ curvature], axis=1)
+        newton_sides = np.stack([gradient, Z.T @ curvature], axis=1)
         try:
-            newton_steps = design.solve(curvature, lam, newton_sides)
+            newton_steps = solve_weighted(Z, curvature, lam, newton_sides)
         except LinAlgError:  # no digits are left: the best point so far is what there is
             break
         step_b = 0.0
         if intercept:
             # the Schur complement of b, kept positive where no sample has curvature
-            schur = curvature.sum() - curvature @ (design.Z @ newton_steps[:, 1])
-            step_b = -(slope_b - curvature @ (design.Z @ newton_steps[:, 0])) / max(schur, 1e-9 * n)
+            schur = curvature.sum() - curvature @ (Z @ newton_steps[:, 1])
+            step_b = -(slope_b - curvature @ (Z @ newton_steps[:, 0])) / max(schur, 1e-9 * n)
         readout_step = -newton_steps[:, 0] - step_b * newton_steps[:, 1]
-        step_size = _newton_part(now, lam, (a, readout_step), (f, design.Z @ readout_step + step_b))
+        step_size = _newton_part(now, lam, (a, readout_step), (f, Z @ readout_step + step_b))
         if step_size == 0:  # the objective cannot tell any more, but the gradient can
             step_size, refinements = 1.0, refinements + 1
             if refinements > 8:  # the objective is its minimum to rounding
                 break
         a, b = a + step_size * readout_step, float(b + step_size * step_b)
-        f = design.Z @ a + b
+        f = Z @ a + b
     return best_readout
 
 
@@ -274,10 +259,9 @@ def fit_convex_readout(
     fit_shape = len(sizes), len(lam)
     readouts, (intercepts, train) = np.empty((Phi.shape[1], *fit_shape)), np.empty((2, *fit_shape))
     for size_index, n in enumerate(sizes):
-        design = Design(Phi[:n])
         for b, penalty in enumerate(lam):
             with np.errstate(all="ignore"):  # where no digits are left: the gap says so
-                fitted = minimise_objective(design, y[:n], float(penalty), loss, intercept)
+                fitted = minimise_objective(Phi[:n], y[:n], float(penalty), loss, intercept)
             if not fitted.gap <= _gap_allowed(fitted.scale, y[:n], loss):
                 raise ConvergenceError(
                     f"{loss.name} readout at lam = {penalty:g}: the objective is only known to be "
@@ -285,6 +269,6 @@ def fit_convex_readout(
                     fitted,
                 )
             readouts[:, size_index, b], intercepts[size_index, b] = fitted.readout, fitted.intercept
-            readout_residual = y[:n] - design.Z @ fitted.readout - fitted.intercept
+            readout_residual = y[:n] - Phi[:n] @ fitted.readout - fitted.intercept
             train[size_index, b] = (readout_residual**2).mean()
     return Fits(readouts, intercepts, np.zeros(fit_shape), train)

@@ -14,14 +14,12 @@ The designs are the first n rows of one matrix Phi, for several n.  With K = Phi
 
     a = Phi^T w / sqrt(p),  (K + lam I) w = y,  y - f = lam w                           (dual)
 
-is the same solution, and a Cholesky factor of the largest K + lam I contains those of all
-smaller n as leading blocks: it serves all n < p.  The p x p system, for the others, takes a
-factorisation for every n, but needs Phi only block by block.
+is the same solution, for n < p.  The p x p system, for the others, needs Phi only block by block.
 
 An unregularised output intercept is the mean that features and fit leave of the labels.
 
-Systems are symmetric and dense, on the host or on a device: a numpy array is factored by LAPACK; an
-array of another library (a torch tensor on a GPU) by the functions of its own array namespace.
+Systems are symmetric and dense, on the host or on a device: those of numpy arrays are solved by
+scipy; of another library (a torch tensor on a GPU) by the functions of its own array namespace.
 """
 
 import itertools
@@ -30,7 +28,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, blas, lapack
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack
 
 from replica.convex import Loss
 from replica.convex import loss as named_loss
@@ -43,40 +41,32 @@ from solvers.results import Array
 EPS = np.finfo(float).eps  # a system whose reciprocal condition is below has no certain digit
 
 
-def cholesky(gram: Any, shift: float) -> Any:
-    """The lower factor of gram + shift I, for a symmetric ``gram`` >= 0, or InvalidArgument if that
-    is singular in double precision."""
+def _solve_penalties(gram: Any, b: Any, lam: Array) -> Any:
+    """(gram + lam I)^-1 b, (k, L, C), for a symmetric ``gram`` >= 0 and b (k, C), or
+    InvalidArgument if a system is singular in double precision."""
     xp = arrays.namespace(gram)
-    if isinstance(gram, np.ndarray):
-        shifted_gram = gram.copy()
-        shifted_gram[np.diag_indices(len(shifted_gram))] += shift
-        gram_norm = float(np.linalg.norm(shifted_gram))
-        # LAPACK has matrices by columns, of which the symmetric one is its own transpose
-        factor, lapack_info = lapack.dpotrf(shifted_gram.T, lower=1, clean=0, overwrite_a=1)
-        # the test that scipy.linalg.solve makes
-        well_conditioned = not lapack_info and lapack.dpocon(factor, gram_norm, uplo="L")[0] > EPS
-    else:
-        try:
-            factor = xp.linalg.cholesky(gram + arrays.like(shift * np.eye(gram.shape[0]), gram))
-            diagonal = arrays.to_host(xp.linalg.diagonal(factor))  # which bounds the condition
-            well_conditioned = diagonal.min() ** 2 > EPS * diagonal.max() ** 2
-        except (RuntimeError, LinAlgError):  # torch's own error is a RuntimeError
-            well_conditioned = False
-    if not well_conditioned:
-        allowed_lam = "larger for these features, whose Gram matrix is singular in double precision"
-        raise InvalidArgument("lam", float(shift), allowed_lam)
-    return factor
+    return xp.stack([_solve_shifted(gram, b, float(penalty)) for penalty in lam], axis=1)
 
 
-def solve_lower(factor: Any, b: Any, *, transposed: bool) -> Any:
-    """L^-1 b, or L^-T b, (n, k)."""
-    if isinstance(factor, np.ndarray):
-        return blas.dtrsm(1, factor, b, lower=1, trans_a=transposed)
-    xp = arrays.namespace(factor)
-    factor_matrix = factor.T if transposed else factor
-    if hasattr(xp.linalg, "solve_triangular"):  # torch's, not of the array standard
-        return xp.linalg.solve_triangular(factor_matrix, b, upper=transposed)
-    return xp.linalg.solve(factor_matrix, b)
+def _solve_shifted(gram: Any, b: Any, shift: float) -> Any:
+    """(gram + shift I)^-1 b, (k, C)."""
+    xp, shifted_gram = arrays.namespace(gram), arrays.namespace(gram).asarray(gram, copy=True)
+    arrays.diagonal_view(shifted_gram)[:] += shift
+    try:
+        if isinstance(gram, np.ndarray):
+            gram_norm = float(np.linalg.norm(shifted_gram))
+            # LAPACK has matrices by columns, of which the symmetric one is its own transpose
+            factor = cho_factor(shifted_gram.T, overwrite_a=True, check_finite=False)
+            if lapack.dpocon(factor[0], gram_norm)[0] > EPS:  # as scipy.linalg.solve tests it
+                return cho_solve(factor, b, check_finite=False)
+        else:
+            diagonal = arrays.to_host(xp.linalg.diagonal(xp.linalg.cholesky(shifted_gram)))
+            if diagonal.min() ** 2 > EPS * diagonal.max() ** 2:  # which bounds the condition
+                return xp.linalg.solve(shifted_gram, b)
+    except (LinAlgError, RuntimeError):  # torch's own error is a RuntimeError
+        pass
+    allowed_lam = "larger for these features, whose Gram matrix is singular in double precision"
+    raise InvalidArgument("lam", shift, allowed_lam)
 
 
 # features (b, p) and labels (b,), or (b, C) of C outputs; repeatable
@@ -123,24 +113,23 @@ def fit_ridge(blocks: Blocks, sizes: Array, lam: Array, *, intercept: bool = Fal
     >>> predict(Phi, fits)[:, 0, 0].round(12).tolist()
     [0.5, 1.0]
     """
-    size_order = np.argsort(sizes, kind="stable")
+    ascending, place = np.unique(sizes, return_inverse=True)
     Phi, y = next(iter(blocks()))
-    xp, single_output = arrays.namespace(Phi), y.ndim == 1
+    xp, p, single_output = arrays.namespace(Phi), Phi.shape[1], y.ndim == 1
 
     def columns() -> Iterator[tuple[Any, Any]]:
         """The blocks with labels (b, C)."""
         return ((Phi, xp.reshape(y, (y.shape[0], -1))) for Phi, y in blocks())
 
-    fitted_parts = []
-    ascending_sizes, dual_count = sizes[size_order], int((sizes < Phi.shape[1]).sum())
-    if dual_count:
-        fitted_parts.append(_fit_dual(columns, ascending_sizes[:dual_count], lam, intercept))
-    if dual_count < len(sizes):
-        fitted_parts.append(_fit_primal(columns, ascending_sizes[dual_count:], lam, intercept))
-    typed_order = np.argsort(size_order)
-    readouts, *other_fields = zip(*fitted_parts, strict=True)
-    joined = xp.take(xp.concat(readouts, axis=1), arrays.like(typed_order, readouts[0]), axis=1)
-    fits = Fits(joined, *(np.concatenate(fit_field)[typed_order] for fit_field in other_fields))
+    small, large = ascending[ascending < p], ascending[ascending >= p]
+    fitted_sizes = _fit_dual(columns, small, lam, intercept) if small.size else []
+    fitted_sizes += _fit_primal(columns, large, lam, intercept) if large.size else []
+    readouts, intercepts, train = zip(*(fitted_sizes[i] for i in place), strict=True)
+    not_trained = np.zeros((len(sizes), len(lam)))
+    fits = Fits(xp.stack(readouts, axis=1), np.array(intercepts), not_trained, np.array(train))
+    if large.size:
+        residual_squares, _ = _sample_means(lambda bias: columns, fits, sizes, _squared_error)
+        fits = fits._replace(train=np.where(np.isnan(fits.train), residual_squares, fits.train))
     if single_output:
         fits = fits._replace(readouts=fits.readouts[..., 0], intercepts=fits.intercepts[..., 0])
     return fits
@@ -154,38 +143,31 @@ def predict(features: Any, fits: Fits) -> Any:
     return readout_outputs + arrays.like(fits.intercepts, features)
 
 
-# n x n systems
+FittedSize = tuple[Any, Array, Array]  # readouts (p, L, C), intercepts (L, C), training error (L,)
 
 
-def _fit_dual(blocks: Blocks, sizes: Array, lam: Array, intercept: bool) -> Fits:
-    """Fits at ascending ``sizes`` by n x n systems, of weights w (N, A, L, C), 0 beyond a size.
+def _fit_dual(blocks: Blocks, sizes: Array, lam: Array, intercept: bool) -> list[FittedSize]:
+    """Fits at ascending ``sizes`` by n x n systems, of weights w (n, L, C): y - f = lam w.
 
-    With z = L^-1 y and o = L^-1 1, of which the first n entries serve size n:
-    w = L^-T (z - b o), and 1 . w = 0 gives b = o.z / o.o.  L^-T of a vector that is zero
-    beyond n is that of the leading block, and zero beyond n too.
+    With an intercept, by the Gram matrix of centred rows, whose weights have the sum 0.
     """
-    Phi, y = _first_rows(blocks, int(sizes[-1]))
-    Phi /= Phi.shape[1] ** 0.5
-    row_gram = Phi @ Phi.T
-    (N, C), (A, L) = y.shape, (len(sizes), len(lam))
-    weights, intercepts = np.empty((N, A, L, C)), np.zeros((A, L, C))
-    rows_within = np.arange(N)[:, None] < sizes
-    for i, penalty in enumerate(lam):
-        factor = cholesky(row_gram, float(penalty))
-        dual_sides = arrays.like(np.column_stack([y, np.ones(N)]), row_gram)
-        lower_solution = arrays.to_host(solve_lower(factor, dual_sides, transposed=False))
-        z, o = lower_solution[:, :-1], lower_solution[:, -1:]
+    Z, y = _first_rows(blocks, int(sizes[-1]))
+    Z /= Z.shape[1] ** 0.5
+    xp, row_gram, fitted_sizes = arrays.namespace(Z), Z @ Z.T, []
+    for n in sizes.tolist():
+        gram, mean_weight = row_gram[:n, :n], np.full(n, intercept / n)
+        mean = mean_weight @ y[:n]
         if intercept:
-            intercepts[:, i] = rows_within.T @ (o * z) / (rows_within.T @ o**2)
-        centred = np.where(rows_within[..., None], z[:, None] - o[:, None] * intercepts[:, i], 0.0)
-        flat_columns = arrays.like(centred.reshape(N, -1), row_gram)
-        dual_weights = solve_lower(factor, flat_columns, transposed=True)
-        weights[:, :, i] = arrays.to_host(dual_weights).reshape(centred.shape)
-        del factor  # before the next is made
-    flat_columns = arrays.like(weights.reshape(N, -1), Phi)
-    dual_readouts = arrays.namespace(Phi).reshape(Phi.T @ flat_columns, (-1, A, L, C))
-    dual_train = lam**2 * (weights**2).sum(axis=(0, 3)) / sizes[:, None]  # y - f = lam w
-    return Fits(dual_readouts, intercepts, np.zeros(dual_train.shape), dual_train)
+            row_means = xp.mean(gram, axis=0)
+            gram = gram - (row_means - xp.mean(row_means))
+            gram -= row_means[:, None]
+        weights = _solve_penalties(gram, arrays.like(y[:n] - mean, Z), lam)
+        readouts = Z[:n, :].T @ xp.reshape(weights, (n, -1))
+        fitted_means = mean_weight @ arrays.to_host(Z[:n, :] @ readouts)
+        train = lam**2 * (arrays.to_host(weights) ** 2).sum(axis=(0, 2)) / n
+        readouts = xp.reshape(readouts, (-1, *weights.shape[1:]))
+        fitted_sizes.append((readouts, mean - fitted_means.reshape(weights.shape[1:]), train))
+    return fitted_sizes
 
 
 def _first_rows(blocks: Blocks, count: int) -> tuple[Any, Array]:
@@ -201,16 +183,13 @@ def _first_rows(blocks: Blocks, count: int) -> tuple[Any, Array]:
     return Phi, first_labels
 
 
-# p x p systems
-
-
-def _fit_primal(blocks: Blocks, sizes: Array, lam: Array, intercept: bool) -> Fits:
-    """Fits at ascending ``sizes`` by p x p systems; a second run finds the residuals.
+def _fit_primal(blocks: Blocks, sizes: Array, lam: Array, intercept: bool) -> list[FittedSize]:
+    """Fits at ascending ``sizes`` by p x p systems; the training error is left NaN.
 
     (The residual's square as a difference of quadratic forms would lose the digits by which
     it is smaller than the labels'.)
     """
-    readouts, intercepts = [], []
+    fitted_sizes: list[FittedSize] = []
     moment_sums: list[Any] = []
     for rows_summed, (Phi, y) in _blocks_cut_at_sizes(blocks, sizes):
         xp, Z = arrays.namespace(Phi), Phi / Phi.shape[1] ** 0.5
@@ -219,33 +198,20 @@ def _fit_primal(blocks: Blocks, sizes: Array, lam: Array, intercept: bool) -> Fi
             moment += block_sum
         gram_sum, label_moment, feature_sum, label_sum = moment_sums = moment_sums or block_sums
         del block_sums  # of p^2 numbers
-        for _ in np.flatnonzero(sizes == rows_summed):
-            mean_weight = 1 / rows_summed if intercept else 0.0
-            feature_mean, mean = mean_weight * feature_sum, mean_weight * label_sum
-            centred_gram = gram_sum
-            if intercept:
-                centred_gram = feature_mean[:, None] * -feature_sum
-                centred_gram += gram_sum
-            primal = _solve_penalties(centred_gram, label_moment - feature_sum[:, None] * mean, lam)
-            flat_readouts = xp.reshape(primal, (Z.shape[1], -1))
-            fitted_means = arrays.to_host(feature_mean @ flat_readouts).reshape(len(lam), -1)
-            intercepts.append(arrays.to_host(mean) - fitted_means)
-            readouts.append(primal)
-    not_trained = np.zeros((len(sizes), len(lam)))
-    primal_fits = Fits(xp.stack(readouts, axis=1), np.array(intercepts), not_trained, not_trained)
-    primal_train, _ = _sample_means(lambda bias: blocks, primal_fits, sizes, _squared_error)
-    return primal_fits._replace(train=primal_train)
-
-
-def _solve_penalties(gram: Any, label_moment: Any, lam: Array) -> Any:
-    """Readouts (gram + lam I)^-1 b, (p, L, C), for b (p, C)."""
-    penalty_readouts = []
-    for penalty in lam:
-        factor = cholesky(gram, float(penalty))
-        lower_solution = solve_lower(factor, label_moment, transposed=False)
-        penalty_readouts.append(solve_lower(factor, lower_solution, transposed=True))
-        del factor  # before the next is made
-    return arrays.namespace(label_moment).stack(penalty_readouts, axis=1)
+        if rows_summed not in sizes:
+            continue
+        mean_weight = 1 / rows_summed if intercept else 0.0
+        feature_mean, mean = mean_weight * feature_sum, mean_weight * label_sum
+        centred_gram = gram_sum
+        if intercept:
+            centred_gram = feature_mean[:, None] * -feature_sum
+            centred_gram += gram_sum
+        primal = _solve_penalties(centred_gram, label_moment - feature_sum[:, None] * mean, lam)
+        flat_readouts = xp.reshape(primal, (Z.shape[1], -1))
+        fitted_means = arrays.to_host(feature_mean @ flat_readouts).reshape(len(lam), -1)
+        unknown = np.full(len(lam), np.nan)
+        fitted_sizes.append((primal, arrays.to_host(mean) - fitted_means, unknown))
+    return fitted_sizes
 
 
 def _blocks_cut_at_sizes(blocks: Blocks, sizes: Array) -> Iterator[tuple[int, tuple[Any, Any]]]:

@@ -8,6 +8,7 @@ from .hermite_model import (
     expand,
     in_theory,
     needed_order,
+    order_within,
     proved,
     side_by_side,
 )

@@ -230,12 +230,13 @@ def needed_order(data_spread: float, *, largest: int = MAX_ORDER) -> int:
             EquivalenceWarning,
             stacklevel=2,
         )
-    return (
-        largest if beta == 1 else min(largest, max(2, int(np.ceil(1 / (1 - beta) - ON_BOUNDARY))))
-    )
+    return order_within(beta, largest)
 
 
-TEST_BLOCK = 2**22  # numbers in one array of a block of test features: 32 MiB
+def order_within(data_spread: float, largest: int) -> int:
+    """The order that a data spread needs, or the ``largest`` where that is less."""
+    bound = np.inf if data_spread == 1 else 1 / (1 - data_spread)
+    return int(min(largest, max(2, np.ceil(bound - ON_BOUNDARY))))
 
 
 class Errors(NamedTuple):
@@ -368,17 +369,13 @@ def side_by_side(
     paper_errors = np.empty((3, len(drawn_models), len(drawn_models[0])))
     for i, j in np.ndindex(paper_errors.shape[1:]):
         model = drawn_models[i][j]
-        hermite_features, width = model.features(X, feature_noise_rng), len(model.weights)
-        fitted = fit_readout(hermite_features, y, readout_penalty * samples)
-        readout_residual = y - hermite_features @ fitted / np.sqrt(width)
-        mean_squared_residual = float((readout_residual**2).mean())
-        block_rows = max(1, TEST_BLOCK // width)
-        block_starts = range(0, test_samples, block_rows)
-        blocks = (X_test[start : start + block_rows] for start in block_starts)
-        outputs = np.concatenate([model.features(x, feature_noise_rng) @ fitted for x in blocks])
-        outputs /= np.sqrt(width)
+        features = model.features(X, feature_noise_rng)
+        fitted = fit_readout(features, y, readout_penalty * samples)
+        output_weights = fitted / np.sqrt(len(fitted))
+        mean_squared_residual = ((y - features @ output_weights) ** 2).mean()
+        outputs = model.features(X_test, feature_noise_rng) @ output_weights
         wrong = (np.sign(outputs) != y_test).mean() if (np.abs(y_test) == 1).all() else np.nan
-        paper_objective = (mean_squared_residual + readout_penalty * float((fitted**2).sum())) / 2
+        paper_objective = (mean_squared_residual + readout_penalty * (fitted**2).sum()) / 2
         paper_errors[:, i, j] = paper_objective, ((y_test - outputs) ** 2).mean() / 2, wrong
     return Errors(*paper_errors)
 

@@ -92,15 +92,10 @@ class GivenRows:
     rows: Array
     device: str
 
-    @property
-    def count(self) -> int:
-        """Number n of the readout's samples."""
-        return len(self.rows)
-
     def blocks(self, bias: float = 0.0) -> Iterator[tuple[Any, Any]]:
         """Features (b, p) and labels (b,) or (b, C); no ``bias`` is trained here."""
         block_rows = max(1, draws.INPUT_BLOCK // self.features.shape[1])
-        for first_row in range(0, self.count, block_rows):
+        for first_row in range(0, len(self.rows), block_rows):
             given_rows = self.rows[first_row : first_row + block_rows]
             pair = self.features[given_rows], self.labels[given_rows]
             yield arrays.to_device(pair[0], self.device), arrays.to_device(pair[1], self.device)
@@ -145,9 +140,9 @@ class Fixed(StrEnum):
 class Experiment:
     """Parameters that all cells of a Monte Carlo share, in plain values: they travel to workers.
 
-    ``entropy``, ``spawn_key`` and ``pool_size`` are those of the root SeedSequence.  Of a given
-    layer and of given features there are ``samples`` in the place of ``alpha``; the dimension of
-    the latter is their number.
+    ``entropy`` and ``spawn_key`` are those of the root SeedSequence.  Of a given layer and of given
+    features there are ``samples`` in the place of ``alpha``; the dimension of the latter is their
+    number.
     """
 
     problem: Any  # a Problem, or what is given
@@ -159,7 +154,6 @@ class Experiment:
     test_samples: int
     entropy: Any
     spawn_key: tuple[int, ...]
-    pool_size: int
     device: str = "cpu"
     loss: Loss = LOSSES["square"]
     samples: tuple[int, ...] = ()
@@ -224,8 +218,7 @@ class Experiment:
 
     def seed(self, index: int) -> SeedSequence:
         """The seed of one cell."""
-        seed_key = (*self.spawn_key, self.dimension, index)
-        return SeedSequence(self.entropy, spawn_key=seed_key, pool_size=self.pool_size)
+        return SeedSequence(self.entropy, spawn_key=(*self.spawn_key, self.dimension, index))
 
 
 def at_alpha(problem: Problem, alpha: float) -> Problem:

@@ -58,19 +58,16 @@ def plan(
         lam=tuple(map(float, positive("lam", lam))),
         entropy=root_seed.entropy,
         spawn_key=tuple(root_seed.spawn_key),
-        pool_size=root_seed.pool_size,
         device=check_device(device),
         loss=cell_loss,
         **planned,
     )
-    if getattr(problem, "outputs", 1) > 1 and not cell_loss.is_square:
-        raise InvalidArgument("loss", cell_loss.name, "the square for several classes or outputs")
     if cell_loss.kind == "margin" and not planned_experiment.binary:
         raise InvalidArgument("loss", cell_loss.name, LABELS_NEEDED)
-    if planned_experiment.trained["train_bias"] and not cell_loss.is_square:
-        raise InvalidArgument("loss", cell_loss.name, "square in a simulation that trains a bias")
-    if device != "cpu" and not cell_loss.is_square:
-        raise InvalidArgument("device", device, "cpu for a loss other than the square")
+    several = getattr(problem, "outputs", 1) > 1 or planned_experiment.trained["train_bias"]
+    if (several or device != "cpu") and not cell_loss.is_square:
+        allowed_loss = "the square for several classes or outputs, a trained bias or a device"
+        raise InvalidArgument("loss", cell_loss.name, allowed_loss)
     planned_experiment.sizes, planned_experiment.width  # noqa: B018  (checks that neither is empty)
     return planned_experiment
 
@@ -157,8 +154,9 @@ def bytes_needed(experiment: Experiment, *, keep: bool) -> float:
     """Peak memory of a process that runs one cell, an upper estimate."""
     d, p, sample_sizes = experiment.dimension, experiment.width, np.sort(experiment.sizes)
     n = float(sample_sizes[sample_sizes < p].max(initial=0))  # the largest of n x n systems
-    dual_system = n * p + 2 * n**2
-    primal_system = (2.0 + experiment.trained["intercept"]) * p**2 if sample_sizes[-1] >= p else 0.0
+    matrices = 2.0 + experiment.trained["intercept"]
+    dual_system = n * p + matrices * n**2
+    primal_system = matrices * p**2 if sample_sizes[-1] >= p else 0.0
     if not experiment.loss.is_square:  # the design, a copy for each size, weighted copies
         n = float(sample_sizes[-1])
         dual_system, primal_system = 5 * n * p + 5 * min(n, p) ** 2, 0.0

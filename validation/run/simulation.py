@@ -123,8 +123,7 @@ class Simulation(Displayed):
     @property
     def seed_sequence(self) -> SeedSequence:
         """The SeedSequence that gives this simulation again when taken as ``rng``."""
-        run = self.experiment
-        return SeedSequence(run.entropy, spawn_key=run.spawn_key, pool_size=run.pool_size)
+        return SeedSequence(self.experiment.entropy, spawn_key=self.experiment.spawn_key)
 
     @property
     def seeds(self) -> int:

@@ -61,11 +61,7 @@ def describe_cells(
         "key": key,
         "loss": [loss.name, loss.kind, *_hashes("loss", loss, key)],
     }
-    if not experiment.reuse:
-        del cell_content["reuse"]  # so that cells stored before there was any are found
-    if not experiment.samples:
-        del cell_content["samples"]  # likewise
-    else:
+    if experiment.samples:
         input_law = getattr(problem, "inputs", None)
         array_owners = [problem] if input_law is None else [problem, input_law]
         # fields alone: a model that has been solved also keeps what the theory made of them
@@ -231,19 +227,14 @@ def _load_cell(cell_file: Path, cell: Description, shape: tuple[int, ...]) -> Ar
     # at most: 24 characters for the digits of a float, a comma, brackets
     longest_cell = len(json.dumps(cell_described)) + 32 * (int(np.prod(shape)) + 8)
     with open_regular(cell_file) as cell_stream:
-        cell_text = cell_stream.read(longest_cell + 1)
+        cell_text = cell_stream.read(longest_cell)  # what is longer is cut, and no JSON
     stored_cell = json.loads(cell_text)
-    stored_values = np.array(stored_cell["errors"], dtype=object)
+    cell_errors = np.array(stored_cell["errors"], dtype=float)  # NaN of None
     if (
-        len(cell_text) > longest_cell
-        or stored_cell["cell"] != cell_described
+        stored_cell["cell"] != cell_described
         or stored_cell["sha256"] != _cell_digest(stored_cell["errors"])
-        or stored_values.shape != shape
-        or any(type(value) not in (float, type(None)) for value in stored_values.flat)
+        or cell_errors.shape != shape
     ):
-        raise ValueError
-    cell_errors = stored_values.astype(float)  # NaN of None
-    if np.isinf(cell_errors).any():
         raise ValueError
     return cell_errors
 
