@@ -106,7 +106,7 @@ def _as_options(allowed: str) -> str:
     allowed = allowed.replace("labels.astype(int)", "given with --classes all")
     allowed = allowed.replace("classes=()", "--classes none").replace("classes=", "--classes ")
     if re.search(r"\b(features|labels|strata|weights|directions)[.[)]", allowed):
-        allowed += ", in Python before numpy.save, or of a table to_csv, writes the file"
+        allowed += ", in Python, before the file is written"
     return allowed
 
 

@@ -209,7 +209,7 @@ BAD_TABLES = {
     "a,kind\n1,cat\n2,\n": [
         "--labels",
         "no text in row 1",
-        "in Python before numpy.save, or of a table",
+        "in Python, before the file is written",
     ],
     "a,kind\n1,cat\n2,cat\n": ["--labels must be of two classes or more", "cat in all rows"],
     "a,kind\n1,1.0\n2,2.0\n": ["--labels must be given with --classes all if they are classes"],
@@ -240,7 +240,7 @@ def test_tables_of_other_indices_are_not_paired_by_line(same, capsys):
     assert message.startswith("error: --labels must be in the order of the rows of features: ")
     assert message.endswith("same index in another order" if same else "index of other rows")
     assert ("labels.loc[features.index]" in message) == same
-    assert "in Python before numpy.save, or of a table to_csv, writes" in message
+    assert "in Python, before the file is written" in message
 
 
 @pytest.mark.parametrize("separator", [";", "\t"])

@@ -80,7 +80,7 @@ def bad_arrays():
                                                  "None in row 1, the first of 1000 such"]),
         (FEATURES.replace("y.npy", "y.csv"), ["--labels", "No such file"]),
         (FEATURES.replace("F.npy", "turned.npy"), ["--labels must be one for each of the 4 rows",
-                                                   "features.T), in Python before numpy.save"]),
+                                                   "features.T), in Python, before"]),
         ("--features y.npy --labels F.npy", ["--features must be an array of 2 axes", "(2000,)"]),
         (f"{FEATURES} --classes a,b", ["--classes must be those of the labels"]),
         (f"{LAYER} --classes a,b", ["--classes must be left out with --weights"]),

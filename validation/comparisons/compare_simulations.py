@@ -17,7 +17,7 @@ from replica.given import Given
 from replica.observables import grid_axes, places_on_grid
 from replica.problem import MAX_NUMBER, Problem, number
 from solvers.quadrature import QuadratureError
-from solvers.results import ConvergenceError
+from solvers.results import Array, ConvergenceError
 
 from ..draws import as_given, seed_count, whole_number
 from ..run import Simulated, Simulation, draw_layer, simulate, standard_error
@@ -333,15 +333,18 @@ def compare_grid(
     count = int(np.prod([axis.size for axis in axes.values()]))
 
     with progress_callback(progress, "draws") as report_all:
-        for values in places_on_grid(axes):
-            width = beta
-            if problem.schedule:
-                width = values.pop("beta", beta)
-                problem_at = problem.step.with_values(width, values)
-            else:
-                problem_at = problem.model_at(**values)
+        for problem_at, width in problems_on_grid(problem, axes, beta):
             advance = report_part(report_all, len(comparisons), count)
             comparisons.append(run(problem_at, beta=width, progress=advance, **options))
+    theory_options = {name: options[name] for name in ("theory", "simulated") if name in options}
+    size = comparisons[0].theories[0].model.dimension
+
+    def between(varied: Mapping[str, Array]) -> list[Theory]:
+        """The theories at other values of the parameters of the problem."""
+        at_values = problems_on_grid(problem, varied, beta)
+        return [theory_of(other, width, **theory_options).at(size) for other, width in at_values]
+
+    same_theories = not any(comparison.theories[0].reason for comparison in comparisons)
     axes_of_all = axes | comparisons[0].axes
     shape = [axis.size for axis in axes_of_all.values()]
     return Comparison(
@@ -351,8 +354,21 @@ def compare_grid(
         [comparison.theories[0] for comparison in comparisons],
         [comparison.allowance for comparison in comparisons],
         joined([comparison.lines for comparison in comparisons], shape),
+        between if same_theories else None,
         parts=comparisons,
     )
+
+
+def problems_on_grid(
+    problem: Problem, axes: Mapping[str, Array], beta: float | None
+) -> Iterator[tuple[Problem, float | None]]:
+    """The problem of every combination, and its width where that is not its own."""
+    for parameters in places_on_grid(axes):
+        if problem.schedule:
+            width = parameters.pop("beta", beta)
+            yield problem.step.with_values(width, parameters), width
+        else:
+            yield problem.model_at(**parameters), beta
 
 
 def report_part(report: Progress | None, part: int, count: int) -> bool | Progress:

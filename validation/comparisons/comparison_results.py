@@ -74,6 +74,8 @@ class Comparison(Displayed):
         In 1/d, of which the limits are compared; empty at a single dimension.
     notes : list of str
         Of what is given: what the theory may be off by, why, and at how many samples.
+    between : callable or None
+        Theories at other values of the varied parameters, for smooth lines.
     parts : list of Comparison
         Those at every setting of a grid, in the order of ``theories``; empty of a single one.
     """
@@ -84,6 +86,7 @@ class Comparison(Displayed):
     theories: list[Theory]
     allowance: Any
     lines: dict[str, Extrapolation] = field(default_factory=dict)
+    between: Callable[[dict[str, Array]], list[Theory]] | None = None
     notes: list[str] = field(default_factory=list)
     parts: list["Comparison"] = field(default_factory=list)
 
@@ -219,10 +222,13 @@ class Comparison(Displayed):
         """
         simulated_points = self.dataset()
         abscissa = abscissa_of(with_all_axes(simulated_points), "test_error")
-        readout_axes = {
-            name: spaced(axis) if name == abscissa else axis for name, axis in self._points.items()
-        }
-        theory_lines = curves(self.theories, self._varied, readout_axes, self.simulation.loss)
+        # the theory of a model takes .1 s or more, points of one little
+        point_count = [13] if abscissa in self._varied else []
+        line_axes = self.axes | {abscissa: spaced(self.axes[abscissa], *point_count)}
+        readout_axes = {name: line_axes.pop(name) for name in self._points}
+        theories = self.theories if self.between is None else self.between(line_axes)
+        varied = self._varied if self.between is None else line_axes
+        theory_lines = curves(theories, varied, readout_axes, self.simulation.loss)
         simulated = "extrapolated" if self.lines else "simulated"
         return plot_comparison(simulated_points, theory_lines, ax, error=error, simulated=simulated)
 
