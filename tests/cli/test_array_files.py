@@ -227,7 +227,7 @@ BAD_TABLES = {
     "a,kind\nx,1,cat\ny,2,cat\n": ["must be a table with 3 cells in line 1, too"],
     "f,Kind\n1,2\n": ["--labels must be t.csv:Kind, one of its columns, got t.csv:kind"],
     "a,b\n1,2\n": ["--labels must be t.csv:NAME of one of its columns, a, b (", "got t.csv:kind"],
-    "a,kind\n1,cat\n2,\n": ["--labels", "no text in line 3, the first of 1 such lines"],
+    "a,kind\n1,cat\n2,\n": ["--labels", "in line 3, the first of 1 such lines"],
     "a,kind\n1,cat\n2,cat\n": ["--labels must be of two classes or more", "cat in all rows"],
     "a,kind\n1,1.0\n2,2.0\n": ["--labels must be given with --classes all if they are classes"],
     "a,kind\n": ["--labels", "with numbers in it", "(0,)"],
