@@ -25,11 +25,6 @@ MEANINGS = {  # of positive numbers
     "samples": " (n)",
     "lam": ": at 0 the ridge problem has no unique minimiser; take 1e-12 for its limit",
 }
-WORDS = {  # in the place of a number, where they are taken
-    "lam": ', or "best" in learning_curve',
-    "eta": ', or "best" in learning_curve',
-    "alpha0": ', or "alpha" in GradientStep',
-}
 MAX_COMPUTED = 1e150  # range of numbers computed from them, such as lengths and variances
 
 
@@ -71,7 +66,7 @@ def number(
         if is_several:
             allowed += "; one number here, as learning_curve takes several"
         elif is_text and is_positive:
-            allowed = f"a number{WORDS.get(name, '')}"
+            allowed = "a number"
         raise InvalidArgument(name, value, allowed) from None
     if high == MAX_NUMBER and (x > high or (open_low and low == 0 < x < 1 / high)):
         allowed += f", from {1 / high:g} to {high:g}" if open_low else f", at most {high:g}"
@@ -183,8 +178,7 @@ def axis(name: str, values: ArrayLike) -> Array:
     except InvalidArgument:
         axis_values = np.empty(0)
     if axis_values.ndim != 1 or not axis_values.size:
-        allowed_word = WORDS.get(name, "") * isinstance(values, str)
-        raise InvalidArgument(name, values, f"a number or a one-dimensional sequence{allowed_word}")
+        raise InvalidArgument(name, values, "a number or a one-dimensional sequence")
     return axis_values
 
 
