@@ -5,7 +5,7 @@ inputs of any component.
 """
 
 from collections.abc import Iterator
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
 
@@ -131,7 +131,7 @@ def known_layers(model: Model) -> list[tuple[float, float]]:
 
 
 def target_layers(model: Model) -> list[tuple[float, float]]:
-    """Layers (z, width) of the target, for one spike: its kinks, and points where two kinks cross.
+    """Layers (z, width) of the target, for one spike: its kinks.
     The rest of the argument blurs them over the width."""
     inputs, target_planes, layers = model.components, model.labels.combined_mean.planes, []
     for offset, gamma, rest in zip(
@@ -144,12 +144,6 @@ def target_layers(model: Model) -> list[tuple[float, float]]:
             for distance, slope_in_z, blur in z_kinks
             if slope_in_z
         ]
-        for (v, t), (w, s) in combinations(target_planes if gamma.size == 2 else (), 2):
-            if abs(np.linalg.det([v, w])) > 1e-9:
-                # mean of z given the arguments at the crossing
-                slope = gamma @ np.linalg.pinv(np.outer(gamma, gamma) + rest @ rest.T)
-                place = slope @ (np.linalg.solve([v, w], [t, s]) - offset)
-                layers.append((float(place), _width_or_zero(np.sqrt(max(0.0, 1 - slope @ gamma)))))
     return layers
 
 

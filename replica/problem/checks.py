@@ -1,7 +1,7 @@
 """Checks of the user's numbers, arrays and functions; InvalidArgument says what is allowed."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from math import prod
 from typing import Any
@@ -24,11 +24,6 @@ MEANINGS = {  # of positive numbers
     "budget": " (N/d)",
     "samples": " (n)",
     "lam": ": at 0 the ridge problem has no unique minimiser; take 1e-12 for its limit",
-}
-WORDS = {  # in the place of a number, where they are taken
-    "lam": ', or "best" in learning_curve',
-    "eta": ', or "best" in learning_curve',
-    "alpha0": ', or "alpha" in GradientStep',
 }
 MAX_COMPUTED = 1e150  # range of numbers computed from them, such as lengths and variances
 
@@ -68,12 +63,10 @@ def number(
             raise TypeError
         x = float(value)
     except (TypeError, ValueError, OverflowError, RuntimeError):  # the last of a tensor
-        if is_several and is_positive:
-            allowed = "one number here (learning_curve takes several)"
-        elif is_several:
+        if is_several:
             allowed += "; one number here, as learning_curve takes several"
         elif is_text and is_positive:
-            allowed = f"a number{WORDS.get(name, '')}"
+            allowed = "a number"
         raise InvalidArgument(name, value, allowed) from None
     if high == MAX_NUMBER and (x > high or (open_low and low == 0 < x < 1 / high)):
         allowed += f", from {1 / high:g} to {high:g}" if open_low else f", at most {high:g}"
@@ -138,21 +131,19 @@ def check_device(device: str) -> str:
 def real(name: str, function_values: Any) -> Array:
     """Values of the function ``name`` as a new array of floats.
 
-    Complex and masked values raise InvalidArgument: imaginary part or mask would be lost.
+    Complex and masked values raise InvalidArgument, as imaginary part or mask would be lost, and
+    those of single precision, too.
     """
-    if np.iscomplexobj(function_values):
-        raise InvalidArgument(name, "complex values", "real on the whole line")
-    if np.ma.is_masked(function_values):
-        raise InvalidArgument(name, "masked values", "defined on the whole line")
-    real_dtype = getattr(function_values, "dtype", np.dtype(float))
-    if isinstance(real_dtype, np.dtype) and real_dtype.kind == "f" and real_dtype.itemsize < 8:
-        raise InvalidArgument(name, f"{real_dtype} values", "in double precision (float64)")
+    dtype = getattr(function_values, "dtype", type(function_values).__name__)
+    is_short = isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize < 8
     try:
+        if is_short or np.iscomplexobj(function_values) or np.ma.is_masked(function_values):
+            raise TypeError
         return np.array(function_values, dtype=float)
     except (TypeError, ValueError):
-        raise InvalidArgument(
-            name, type(function_values).__name__, "a function with numbers for its values"
-        ) from None
+        got = "masked values" if np.ma.is_masked(function_values) else f"{dtype} values"
+        allowed = "real numbers on the whole line, in double precision (float64)"
+        raise InvalidArgument(name, got, allowed) from None
 
 
 def called(name: str, function: Callable[..., Any], *arrays: ArrayLike) -> Array:
@@ -187,8 +178,7 @@ def axis(name: str, values: ArrayLike) -> Array:
     except InvalidArgument:
         axis_values = np.empty(0)
     if axis_values.ndim != 1 or not axis_values.size:
-        allowed_word = WORDS.get(name, "") * isinstance(values, str)
-        raise InvalidArgument(name, values, f"a number or a one-dimensional sequence{allowed_word}")
+        raise InvalidArgument(name, values, "a number or a one-dimensional sequence")
     return axis_values
 
 
@@ -199,9 +189,6 @@ def positive(name: str, values: ArrayLike) -> Array:
     out_of_range = array[~((array >= least_positive) & (array <= MAX_NUMBER))]  # NaN too
     if out_of_range.size:
         allowed = f"positive, from {least_positive:g} to {MAX_NUMBER:g}{MEANINGS[name]}"
-        if name == "samples" and 0 < out_of_range[0] < 1:
-            fraction_hint = "of a fraction of features: fraction * len(features)"
-            allowed = f"numbers of rows, 1 or more ({fraction_hint})"
         raise InvalidArgument(name, float(out_of_range[0]), allowed)
     return array
 
@@ -215,8 +202,7 @@ def plain_array(name: str, values: Any) -> Array:
         place = f" at {list(first_index)}, the first of {not_finite.sum()}" if first_index else ""
         allowed = f"finite, up to {MAX_NUMBER:g}"
         if name == "features":
-            allowed += " (features[keep] and numpy.array(labels)[keep] are, for keep = numpy."
-            allowed += "isfinite(features).all(axis=1); sklearn.impute.SimpleImputer fills gaps)"
+            allowed += " (keep numpy.isfinite(features).all(axis=1), of labels too)"
         raise InvalidArgument(name, f"{array[first_index]:g}{place}", allowed)
     return array
 
@@ -226,35 +212,8 @@ def any_array(name: str, values: Any) -> Array:
     try:
         return to_host(values)
     except (TypeError, ValueError, OverflowError, RuntimeError):  # the last of a tensor
-        hint = conversion(name, values) or ", all rows of one length"
-        raise InvalidArgument(name, values, f"an array of numbers{hint}") from None
-
-
-def conversion(name: str, values: Any, as_array: Array | None = None) -> str:
-    """The code that makes an array of numbers of ``values``, in brackets; empty where there is
-    none.  ``as_array`` is the array of something else that they are, or None."""
-    tensors = values.state_dict() if hasattr(values, "state_dict") else values  # of torch
-    if isinstance(tensors, Mapping):
-        fitting_keys = (key for key, x in tensors.items() if np.ndim(x) == 2 - (name == "bias"))
-        key = next(fitting_keys, None)
-        state_dict_call = ".state_dict()" * (tensors is not values)
-        code = f"list({name}.values())" if key is None else f'{name}{state_dict_call}["{key}"]'
-        code = f"{name}.{key}" if state_dict_call and key in ("weight", "bias") else code
-    elif hasattr(values, "toarray"):
-        code = f"{name}.toarray()"
-    elif np.ma.is_masked(values):
-        code = f"{name}.filled(0)"
-    elif isinstance(values, (str, os.PathLike)):
-        file_reader = "numpy.load" if str(values).endswith(".npy") else "pandas.read_csv"
-        code = f"{file_reader}({str(values)!r})"
-    elif as_array is None:  # of a tensor that no array is made of
-        code = f"{name}.to_dense()" * hasattr(values, "to_dense")
-    elif as_array.ndim:
-        methods = {"b": "astype(float)", "c": "real", "m": "astype(int)", "M": "astype(int)"}
-        code = f"{name}.{methods[as_array.dtype.kind]}" if as_array.dtype.kind in methods else ""
-    else:
-        code = f"list({name})" * isinstance(values, Iterable)
-    return f" (such as {code})" * bool(code)
+        allowed = "an array of numbers, all rows of one length"
+        raise InvalidArgument(name, values, allowed) from None
 
 
 def coarsest(**arrays: Any) -> float:
@@ -273,33 +232,22 @@ def _floats(name: str, values: Any) -> Array:
             raise TypeError
         return np.asarray(array_given, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        conversion_hint, got = conversion(name, values, array_given), values
-        if array_given.ndim and not conversion_hint:
-            got, conversion_hint = _first_text(name, values, array_given)
-        elif array_given.ndim:
-            got = "masked values" if np.ma.is_masked(values) else f"dtype {array_given.dtype.name}"
-        raise InvalidArgument(name, got, f"an array of numbers{conversion_hint}") from None
-
-
-def _first_text(name: str, values: Any, given: Array) -> tuple[str, str]:
-    """The first entry of the array ``given`` that is no number, with its place, and how to leave
-    out its column."""
-    places = (entry_index for entry_index, entry in np.ndenumerate(given) if not is_number(entry))
-    entry_index = next(places, (0,) * given.ndim)
-    refused, column = f"{str(given[entry_index])!r} at {list(entry_index)}", entry_index[-1]
-    if hasattr(values, "columns"):
-        return f"{refused}, column {values.columns[column]!r}", f" ({name}.select_dtypes('number'))"
-    leave_out = f" (numpy.delete({name}, {column}, axis=1) has no such column)"
-    return refused, leave_out * (given.ndim == 2)
+        got, allowed = values, f"an array of numbers, as numpy.array({name}, dtype=float) is"
+        if np.ma.is_masked(values):
+            got = "masked values"
+        elif array_given.ndim and array_given.dtype.kind in "bcmM":
+            got = f"dtype {array_given.dtype.name}"
+        elif array_given.ndim:  # the first entry that is no number
+            entries = np.ndenumerate(array_given)
+            got = next((f"{str(x)!r} at {[*i]}" for i, x in entries if not is_number(x)), values)
+        raise InvalidArgument(name, got, allowed) from None
 
 
 def finite_array(name: str, values: Any, axes: int | None) -> Array:
     """``values`` as array of numbers up to ``MAX_NUMBER`` with ``axes`` axes, 1 or 2 by default."""
     array = plain_array(name, [] if values is None else values)
     if not array.size or array.ndim not in ((1, 2) if axes is None else (axes,)):
-        has_other_axes = array.size and array.ndim and axes == 2 != array.ndim
-        reshape_hint = f" (such as {name}.reshape(len({name}), -1))" * bool(has_other_axes)
-        allowed = f"an array with {axes or '1 or 2'} axes and numbers in it{reshape_hint}"
+        allowed = f"an array with {axes or '1 or 2'} axes and numbers in it"
         raise InvalidArgument(name, None if values is None else f"shape {array.shape}", allowed)
     return array
 
@@ -403,13 +351,9 @@ def check_order(
         with np.errstate(all="ignore"):
             rolled_values, expected = function(*np.roll(test_points, k, axis=1)), np.roll(values, k)
         if not (np.abs(rolled_values - expected) <= 1e-6 * np.maximum(1, np.abs(expected))).all():
-            order_reason = "and this does not return the same twice"
-            if k:
-                order_reason = (
-                    "whichever is the first of an array: np.vectorize returns whole numbers where "
-                    "its first value is one (otypes=[float] mends that)"
-                )
-            raise InvalidArgument(argument, name, f"of one value at each point, {order_reason}")
+            allowed = "of one value at each point, the same twice, whichever is first in an array"
+            allowed += " (np.vectorize takes its kind of number from the first: otypes=[float])"
+            raise InvalidArgument(argument, name, allowed)
 
 
 def alpha_of_limit(alpha: Any, samples: Any) -> Any:

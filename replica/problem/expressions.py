@@ -9,9 +9,7 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property, partial
 from typing import Any, cast
 
@@ -20,13 +18,12 @@ from numpy.polynomial import hermite_e
 
 from solvers.results import Array
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, meant, shorten
 from .activation import ACTIVATIONS
 from .checks import real
 from .kinks import crossings
 
-# Depth of the syntax tree; a chain of n terms has depth n.  Far below Python's recursion limit.
-MAX_DEPTH = 100
+MAX_NODES = 1000  # of a text's syntax tree, whose depth is then below Python's recursion limit
 ARGUMENT = re.compile(r"\b(?:z([1-4])|x)\b")
 OPERATORS: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add,
@@ -37,13 +34,6 @@ OPERATORS: dict[type, Callable[..., Any]] = {
     ast.UAdd: operator.pos,
     ast.USub: operator.neg,
 }
-# Names of the activations in other libraries.
-OTHER_NAMES = {
-    "max": "relu", "maximum": "relu", "sgn": "sign", "heaviside": "sign", "step": "sign",
-    "logistic": "sigmoid", "expit": "sigmoid", "identity": "linear", "sine": "sin", "swish": "silu",
-    "cosine": "cos",
-}  # fmt: skip
-YOUR_OWN = "a function of your own, on the command line mymodule:act with def act(x) in mymodule.py"
 
 
 @dataclass(frozen=True)
@@ -79,15 +69,11 @@ class Expression:
             with np.errstate(all="ignore"):
                 # Python accepts letters and digits of other alphabets, too
                 is_valid_text = len(self.text) <= 10_000 and self.text.isascii()
-                if not is_valid_text or _tree_depth(self._tree) > MAX_DEPTH:
+                if not is_valid_text or sum(1 for _ in ast.walk(self._tree)) > MAX_NODES:
                     raise ValueError
                 self(*np.ones(4))  # evaluates every node of the tree
         except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
-            notation = {"^": "** for a power", "|": "abs(z1) for |z1|"}  # mathematical notation
-            hints = [f"written with {text}" for sign, text in notation.items() if sign in self.text]
-            hints += written_with_calls(self.text, self.argument)
-            expression_hint = hints[0] if hints else similar_name(self.text) or _grammar(self.text)
-            raise InvalidArgument(self.argument, self.text, expression_hint) from None
+            raise InvalidArgument(self.argument, self.text, function_hint(self.text)) from None
 
     @cached_property
     def _tree(self) -> ast.expr:
@@ -167,20 +153,24 @@ def _function(name: str) -> Callable[[Array], Array]:
     raise ValueError
 
 
-def unknown_word(text: str) -> str:
-    """The first word of a text that is no name of an expression; empty if there is none."""
-    expression_words = re.findall(r"(?<![\w.])[A-Za-z_]\w*", text)
+def function_hint(text: str) -> str:
+    """What is allowed in the place of a ``text`` that is no function, and its first unknown word.
+
+    Examples
+    --------
+    >>> function_hint("tahn(x)").partition(":")[0]
+    "without 'tahn' (did you mean tanh?)"
+    """
+    words = re.findall(r"(?<![\w.])[A-Za-z_]\w*", text)
     known_names = re.compile("|".join([r"x|z[1-4]|exp|he\d{1,2}", *ACTIVATIONS]))
-    return next((word for word in expression_words if not known_names.fullmatch(word)), "")
-
-
-def _grammar(text: str) -> str:
-    """Description of valid expressions, for messages; first an unknown word of the ``text``."""
-    without_unknown = f", without {wrong_word!r}" if (wrong_word := unknown_word(text)) else ""
+    unknown_word = next((word for word in words if not known_names.fullmatch(word)), "")
+    close_name = meant(unknown_word.lower(), ACTIVATIONS)
+    without = f"without {shorten(unknown_word)!r}" if unknown_word else "a function"
     return (
-        f"arithmetic in z1 ... z4 (x is z1){without_unknown}, with calls of exp, he0, he1, ..., "
-        f"{', '.join(ACTIVATIONS)}, as in z1 + z1*z2 + he2(z3)/2, at most {MAX_DEPTH} terms or "
-        "levels of brackets; or a function, on the command line module:function"
+        f"{without}{f' (did you mean {close_name}?)' * bool(close_name)}: one of "
+        f"{', '.join(ACTIVATIONS)}, a Hermite sum such as he1+he2/2, arithmetic in x, or in z1 ... "
+        "z4 of a target, such as z1**2 + relu(z1*z2) + he2(z3)/2, of at most some 200 terms, or a "
+        "function of your own, on the command line mymodule:act with def act(x) in mymodule.py"
     )
 
 
@@ -202,29 +192,6 @@ def _affine_coefficients(node: ast.expr, r: int) -> tuple[float, Array] | None:
 def _test_points(r: int) -> Array:
     """Random points (48, r) that identify an expression: up to 30, as for ``activation``."""
     return np.random.default_rng(0).normal(size=(48, r)) * np.geomspace(1, 30, 48)[:, None]
-
-
-def _affine_factors(node: ast.expr, value: float, r: int) -> Iterator[tuple[float, Array]]:
-    """Coefficients a and v (r,) of affine factors a + v.z with the product ``node`` - ``value``.
-
-    There are such factors if this is a quadratic form of (1, z) with at most one positive and one
-    negative eigenvalue.
-    """
-    test_z, (i, j) = _test_points(r), np.triu_indices(r + 1)
-    x, quadratic_form = np.column_stack([np.ones(len(test_z)), test_z]), np.zeros((r + 1, r + 1))
-    with np.errstate(all="ignore"):
-        y = _array_value(node, *test_z.T) - value
-    if not np.isfinite(y).all():
-        return
-    quadratic_form[i, j] = np.linalg.lstsq(x[:, i] * x[:, j], y)[0]
-    sizes, eigenvectors = np.linalg.eigh(quadratic_form + quadratic_form.T)
-    sizes = np.where(np.abs(sizes) > 1e-12 * np.abs(sizes).max(), sizes, 0.0)
-    form_gap = np.abs(np.vecdot(x @ quadratic_form, x) - y).max()
-    if form_gap <= 1e-12 * np.abs(y).max() and sizes[0] <= 0 <= sizes[-1] and not sizes[1:-1].any():
-        lowest_axis, highest_axis = (np.sqrt(np.abs(sizes)) * eigenvectors).T[[0, -1]]
-        for factor in (highest_axis + lowest_axis, highest_axis - lowest_axis):
-            a, *v = np.where(np.abs(factor) > 1e-12 * np.abs(factor).max(), factor, 0.0)
-            yield float(a), np.array(v)
 
 
 def _normals(node: ast.expr, r: int) -> Iterator[Array]:
@@ -257,19 +224,6 @@ def _level_planes(
             yield from _level_planes(factor, 0.0, r)
         case ast.UnaryOp(operand=operand):
             yield from _level_planes(operand, -value, r)
-        case ast.BinOp():
-            yield from (
-                (tuple(v.tolist()), 0.0 - a) for a, v in _affine_factors(node, value, r) if v.any()
-            )
-
-
-def _tree_depth(tree: ast.AST) -> int:
-    """Depth of a syntax tree, without recursion."""
-    tree_depth, tree_nodes = 0, [tree]
-    while tree_nodes:
-        tree_depth += 1
-        tree_nodes = [child for node in tree_nodes for child in ast.iter_child_nodes(node)]
-    return tree_depth
 
 
 def _value(node: ast.AST, z: tuple[Array, ...]) -> Any:
@@ -289,36 +243,3 @@ def _value(node: ast.AST, z: tuple[Array, ...]) -> Any:
                 called_function = getattr(called_function, "function", called_function)
             return called_function(node_value)
     raise ValueError
-
-
-def written_with_calls(text: str, argument: str) -> list[str]:
-    """Hint for messages, none or one: the text with an argument for every function that has none,
-    such as he2(z1) for he2, and 0.5*he3, z1 for 0.5he3, x1, if it is an expression then."""
-    function_names = "|".join([r"he\d{1,2}", "exp", *ACTIVATIONS])
-    call_variable = "z1" if "target" in argument else "x"
-    spelled_text = re.sub(r"\bHe(?=\d)", "he", text)
-    spelled_text = re.sub(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(?=[a-z(])", r"\1*", spelled_text)  # 0.5he3
-    spelled_text = re.sub(r"\bx(?=\d)", "z", spelled_text) if "target" in argument else spelled_text
-    called_text = re.sub(rf"\b({function_names})\b(?!\s*\()", rf"\1({call_variable})", spelled_text)
-    if called_text != text:
-        with suppress(InvalidArgument):
-            return [f"written as {Expression(called_text, argument).text}"]
-    return []
-
-
-def similar_name(text: str) -> str:
-    """Hint for messages if a word of ``text`` is similar to a name of a function; else empty.
-
-    Examples
-    --------
-    >>> similar_name("tahn").partition(", or")[0], similar_name("mish")
-    ('made of functions known here (did you mean tanh?)', '')
-    """
-    for text_word in re.findall("[a-z_]{3,}", text.lower()):
-        known_name = OTHER_NAMES.get(text_word, text_word if len(text_word) > 3 else "")
-        similar = get_close_matches(known_name, ACTIVATIONS, n=1, cutoff=0.8)
-        similar = similar or [name for name in ACTIVATIONS if sorted(name) == sorted(text_word)]
-        similar = similar or ["relu"] * ("relu" in text_word)
-        if similar and text_word not in ACTIVATIONS:
-            return f"made of functions known here (did you mean {similar[0]}?), or {YOUR_OWN}"
-    return ""

@@ -10,7 +10,7 @@ forms: noise with outliers is a mixture of two Gaussians, Student's t a mixture 
 """
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from .expressions import Expression
 from .geometry import triangular_root
 from .kinks import crossings
 from .mixtures import ClassLabels, GaussianMixture
-from .moments import Averages, step_moments
+from .moments import Averages
 from .targets import MultiIndex, Target, target
 
 
@@ -348,12 +348,8 @@ def mean_label(target: Any, added: LabelNoise | None) -> Any:
     if isinstance(target, MultiIndex):
         flip_jumps = getattr(target.function, "zeros", ()) if added.kind == "flip" else ()
         return MultiIndex(mean, target.dimension, name, (*target.planes, *flip_jumps))
-    if added.kind != "flip":
-        return Activation(mean, kinks=target.kinks, name=name)
-    # E[y | z] is constant between sign changes of the target, some of them at declared kinks
+    # E[y | z] of a flip is constant between sign changes of the target, some at declared kinks
+    places = crossings(target) if added.kind == "flip" else []
     declared = np.array([*target.kinks, np.inf])
-    sign_changes = [place for place in crossings(target) if np.abs(declared - place).min() > 1e-9]
-    kinks = np.array(sorted({*target.kinks, *sign_changes}))
-    interval_ends = np.array([kinks.min(initial=0.0) - 1, *kinks, kinks.max(initial=0.0) + 1])
-    interval_means = mean((interval_ends[1:] + interval_ends[:-1]) / 2)
-    return Activation(mean, None, tuple(kinks), name, partial(step_moments, kinks, interval_means))
+    new_kinks = [place for place in places if np.abs(declared - place).min() > 1e-9]
+    return Activation(mean, kinks=tuple(sorted({*target.kinks, *new_kinks})), name=name)

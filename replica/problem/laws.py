@@ -22,7 +22,7 @@ from .checks import MAX_NUMBER, plain_array
 
 # Named laws: all 1, +-1, N(0, 1), and the uniform law on an interval with mean 0 and variance 1.
 READOUT_LAWS = ("equal", "rademacher", "gaussian", "box")
-NOT_UNIFORM = "equal (every value 1) or box (continuous on an interval): uniform meant either"
+NAMED_LAWS = "equal (every value 1), rademacher, gaussian or box (continuous on an interval)"
 DISCRETE_LAWS = {"equal": ((1.0,), (1.0,)), "rademacher": ((-1.0, 1.0), (0.5, 0.5))}
 
 
@@ -116,8 +116,6 @@ def law(name: str, spec: Any) -> Law:
         return spec
     if isinstance(spec, str) and spec in READOUT_LAWS:
         return Law(*DISCRETE_LAWS[spec]) if spec in DISCRETE_LAWS else Law(continuous=spec)
-    if isinstance(spec, str) and spec == "uniform":
-        raise InvalidArgument(name, spec, NOT_UNIFORM)
     if hasattr(spec, "ppf") and hasattr(spec, "rvs"):
         if not hasattr(spec, "pdf") or not np.isfinite(spec.var()):
             raise InvalidArgument(name, spec, "a continuous law of finite variance")
@@ -131,8 +129,8 @@ def law(name: str, spec: Any) -> Law:
             raise ValueError
     except (TypeError, ValueError, InvalidArgument):
         allowed = (
-            f"a number up to {MAX_NUMBER:g}, a sequence of numbers, (values, fractions), one of "
-            f"{', '.join(READOUT_LAWS)}, or a frozen scipy.stats distribution"
+            f"{NAMED_LAWS}, a number up to {MAX_NUMBER:g}, a sequence of numbers, (values, "
+            "fractions), or a frozen scipy.stats distribution"
         )
         raise InvalidArgument(name, spec, allowed) from None
     if not ((law_fractions >= 0).all() and abs(law_fractions.sum() - 1) < 1e-9):
@@ -150,6 +148,5 @@ def laws_by_name(name: str, values: Any) -> NDArray[np.str_]:
     law_names = np.atleast_1d(np.asarray(values, dtype=object))
     for law_name in law_names.ravel():
         if law_name not in READOUT_LAWS:
-            allowed = f"among {', '.join(READOUT_LAWS)}, on a grid"
-            raise InvalidArgument(name, law_name, NOT_UNIFORM if law_name == "uniform" else allowed)
+            raise InvalidArgument(name, law_name, f"{NAMED_LAWS}, on a grid")
     return law_names.ravel().astype(str)

@@ -118,19 +118,6 @@ def sign_moments(s: Array, c: Array) -> Moments:
     return Moments(erf(x), 2 * gaussian_density(t), sign_variance)
 
 
-def step_moments(edges: Array, step_values: Array, s: Array, c: Array) -> Moments:
-    """Moments of the step function with values[i] between edges[i - 1] and edges[i].
-
-    Shapes are (b + 1,) for the values and (b,) for the edges.
-    """
-    t = _standardised(s[..., None] - edges, c[..., None])
-    above_edges, step_jumps = ndtr(t), np.diff(step_values)
-    step_mean = step_values[0] + above_edges @ step_jumps
-    step_first = gaussian_density(t) @ step_jumps
-    power = step_values[0] ** 2 + above_edges @ np.diff(step_values**2)
-    return Moments(step_mean, step_first, np.maximum(power - step_mean**2 - step_first**2, 0.0))
-
-
 def hermite_moments(coefficients: Array, s: Array, c: Array) -> Moments:
     """Moments of sum_k a_k He_k, by a Gauss-Hermite rule that is exact for it.
 

@@ -21,14 +21,7 @@ from ..errors import InvalidArgument
 from . import moments
 from .activation import ACTIVATIONS, Activation
 from .checks import MAX_NUMBER, finite_array, flag, number
-from .expressions import (
-    YOUR_OWN,
-    Expression,
-    is_expression,
-    similar_name,
-    unknown_word,
-    written_with_calls,
-)
+from .expressions import Expression, function_hint, is_expression
 from .kinks import find_kinks
 
 
@@ -178,11 +171,7 @@ def _from_function(
         wrapped = Activation(function, kinks=kinks or (), name=name)
         return replace(wrapped, kinks=find_kinks(wrapped)) if kinks is None else wrapped
     except InvalidArgument as error:
-        # those of torch, which take tensors alone
-        own_name = getattr(function, "__name__", type(function).__name__).lower().replace("_", "")
-        activation_name = next((one for one in ACTIVATIONS if one.replace("_", "") == own_name), "")
-        allowed = f'"{activation_name}", as it is called here' if activation_name else error.allowed
-        raise InvalidArgument(argument, error.value, allowed) from None
+        raise InvalidArgument(argument, error.value, error.allowed) from None
 
 
 @lru_cache(maxsize=256)
@@ -214,23 +203,7 @@ def _by_name(activation_text: str, argument: str, kinks_of_x: tuple[float, ...])
         if is_affine and not kinks_of_x:
             return replace(hermite([constant, slope]), name=activation_text)  # exactly linear
         return _from_function(x_expression, activation_text, argument, kinks_of_x)
-    raise InvalidArgument(argument, activation_text, _hint(activation_text, argument))
-
-
-def _hint(text: str, argument: str) -> str:
-    """Hint for unknown ``text``, for messages: a similar name, or all that is allowed."""
-    if text.lower() in ACTIVATIONS:
-        return f"{text.lower()}, in small letters"
-    if re.search(r"\b[yz]\b", text):
-        return "in the variable x, or z1, z2, ... of a target, as in x**2"
-    if called_text := written_with_calls(text, argument):
-        return called_text[0]
-    unknown_name_word = unknown_word(text)
-    unknown_name = f"without {unknown_name_word!r}, " if unknown_name_word not in ("", text) else ""
-    return similar_name(text) or (
-        f"{unknown_name}one of {', '.join(ACTIVATIONS)}, a Hermite sum such as he1+he2/2, an "
-        f"expression such as relu(x) - 0.1*relu(-x), or {YOUR_OWN}"
-    )
+    raise InvalidArgument(argument, activation_text, function_hint(activation_text))
 
 
 def is_import_path(text: Any) -> bool:

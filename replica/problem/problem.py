@@ -92,14 +92,6 @@ class Problem(ABC):
         The width ``beta`` is required for a step, and optional for a model, which has one.
         """
 
-    @property
-    def model(self) -> Any:
-        """Removed: raises AttributeError with the calls that replace it."""
-        raise AttributeError(
-            "model is gone: take step.srf(beta=...) or step.network(beta=...), of "
-            "dataclasses.replace(step, ...) for other values"
-        )
-
     @cached_property
     def follows_alpha(self) -> bool:
         """True if the step is trained on as many samples as the readout, alpha0 = "alpha"."""

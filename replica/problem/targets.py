@@ -113,15 +113,11 @@ class MultiIndex:
         if len(weight) > 1 and (centre == centre[:, :1]).all():  # one place, taken once
             target_moments = self._moments(centre[:, :1], L, weight.max(keepdims=True))
             return ConditionalMoments(*(np.repeat(x, len(weight), axis=-1) for x in target_moments))
-        slope_sizes, slope_axes = np.linalg.svd(L)[1:]
         entering = np.asarray(L.any(axis=0))
-        rank = np.count_nonzero(slope_sizes > 1e-12 * slope_sizes.max(initial=1e-12))
-        # rows (k, q): the combinations of tau that the arguments depend on, coordinates if possible
-        tau_rows = slope_axes[:rank] if rank < entering.sum() else np.eye(len(entering))[entering]
-        if not len(tau_rows):
+        if not entering.any():
             h = self(*centre)
             return ConditionalMoments(h, np.zeros((L.shape[1], h.size)), np.zeros_like(h))
-        L = L @ tau_rows.T
+        tau_columns, L = np.eye(len(entering))[:, entering], L[:, entering]
 
         def integrate(columns: slice) -> Array:
             block_centre = centre[:, columns]
@@ -151,7 +147,7 @@ class MultiIndex:
         # blocks of 64 places with one rule: larger ones need finer rules, smaller ones cost more
         moment_blocks = [integrate(slice(start, start + 64)) for start in range(0, len(weight), 64)]
         h, target_spread, *tau_moments = np.concatenate(moment_blocks, axis=1)
-        return ConditionalMoments(h, tau_rows.T @ np.array(tau_moments), target_spread)
+        return ConditionalMoments(h, tau_columns @ np.array(tau_moments), target_spread)
 
     def rules(self, L: Array) -> Iterator["RuleAt"]:
         """Rules of growing size for tau, as functions of the centre (T, N).

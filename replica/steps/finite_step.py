@@ -10,38 +10,17 @@ Equation (19.7).
 """
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
 from solvers.results import Array
 from solvers.rules import gauss_hermite, tensor_rule
 
+from ..equivalence import Table, tabulate
 from ..errors import InvalidArgument
 from ..problem import Components, GaussianMixture, SpikedRandomFeatures, number
-from .several_steps import slope_statistics
+from .several_steps import rows_as_model, slope_statistics
 from .step_fields import Step
-
-
-class _Batch(NamedTuple):
-    """Samples of the step on N nodes of their coordinates on E.
-
-    Attributes
-    ----------
-    weights : (N,)
-    kappa : (K, N)
-        Coordinates on E.
-    h, square : (N,)
-        Means of the label and of the squared residual.
-    outside : (K', N)
-        Mean of the label times the coordinates outside E.
-    """
-
-    weights: Array
-    kappa: Array
-    h: Array
-    square: Array
-    outside: Array
 
 
 def features_at_dimension(
@@ -144,27 +123,33 @@ def structured_directions(law: GaussianMixture) -> Array:
     return np.asarray(axes * np.where(axes[0] < 0, -1.0, 1.0))
 
 
-def _averaged_batch(step: Step, directions: Array, readout_power: float) -> _Batch:
-    """Samples of the step as quadrature nodes for their coordinates on E, ``directions`` (D, K),
-    with the moments of labels and of the inputs outside E there.
+def _averaged_batch(
+    step: Step, directions: Array, readout_power: float
+) -> tuple[Table, Array, Array]:
+    """Table of the step's samples at N nodes of their coordinates on E, ``directions`` (D, K); the
+    mean square of the residual there, (N,); and the mean of the label times the coordinates outside
+    E, (K', N).
 
     ``readout_power`` is the mean square of the readout, over the width k.
     """
     K, labels = directions.shape[1], step.labels_at(0)
-    components = Components.from_law(step.inputs, directions, labels.combinations)
     kappa_rule = tensor_rule(*[gauss_hermite(40 if K < 3 else 16)] * K)  # in each direction of E
-    kappa_places, weights = components.places_and_weights(kappa_rule)
-    h, g, spread = components.moments(labels.combined_mean, kappa_places)
-    kappa, mean = np.split(components.projection_means(kappa_places), [K])
-    outside = mean * h + np.einsum("nkl,ln->kn", components.root[:, K:][kappa_places.component], g)
+    table = tabulate(rows_as_model(step, labels, np.zeros((1, K)), 1.0, directions), kappa_rule)
+    outside = table.mean * table.h + np.einsum("kln,ln->kn", table.root, table.g)
     # the initial output, of random sign, acts as label noise
     moments = step.student.moments(0.0, 1.0)
     noise = float(moments.mean**2 + moments.first**2 + moments.variance) * readout_power
-    return _Batch(weights, kappa, h, h**2 + labels.conditional_variance(h, spread) + noise, outside)
+    label_variance = labels.conditional_variance(table.h, table.spread)
+    return table, table.h**2 + label_variance + noise, outside
 
 
 def _rows_after_step(
-    step: Step, batch: _Batch, w0: Array, push: Array, outside_variance: float, c0: float
+    step: Step,
+    batch: tuple[Table, Array, Array],
+    w0: Array,
+    push: Array,
+    outside_variance: float,
+    c0: float,
 ) -> tuple[Array, Array]:
     """Loadings (V, K + 1 + K') and bulk variances (V,) of rows that start from ``w0`` on E.
 
@@ -172,14 +157,14 @@ def _rows_after_step(
     gradient's noise, and outside E.  Variances of the initial bulk are ``outside_variance``, with
     means over E, and ``c0``.  Eqs. (19.6)-(19.7)
     """
-    alpha0, decay_factor, initial_field = step.alpha0, step.decay_factor(0), w0 @ batch.kappa
+    (table, square, outside), alpha0, decay_factor = batch, step.alpha0, step.decay_factor(0)
+    w, initial_field = table.weights, w0 @ table.kappa
     g1 = step.student.slope_moments_at(initial_field, outside_variance)[0]
     g2, slope_variance = slope_statistics(step.student, initial_field, outside_variance)
-    w = batch.weights
-    noise = np.sqrt((batch.square * g1**2) @ w / alpha0)
-    spike = np.concatenate([(batch.kappa * batch.h * g1) @ w, [noise], (batch.outside * g1) @ w])
+    noise = np.sqrt((square * g1**2) @ w / alpha0)
+    spike = np.concatenate([(table.kappa * table.h * g1) @ w, [noise], (outside * g1) @ w])
     r = decay_factor * np.pad(w0, (0, len(spike) - len(w0))) + np.multiply.outer(push, spike)
-    mean_bulk_stretch, common_bulk_noise = (batch.h * g2) @ w, (batch.square * g2**2) @ w / alpha0
-    independent_variance = (batch.square * (slope_variance - outside_variance * g2**2)) @ w / alpha0
+    mean_bulk_stretch, common_bulk_noise = (table.h * g2) @ w, (square * g2**2) @ w / alpha0
+    independent_variance = (square * (slope_variance - outside_variance * g2**2)) @ w / alpha0
     bulk_scale = (decay_factor + push * mean_bulk_stretch) ** 2 + push**2 * common_bulk_noise
     return r, c0 * bulk_scale + push**2 * independent_variance

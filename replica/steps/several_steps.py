@@ -19,6 +19,7 @@ network it has a row covariance (docs/theory.md 15), to which every step adds.
 import warnings
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -116,7 +117,7 @@ def _row_changes(step: Step, neuron_bias: float) -> tuple[float, float, float]:
 @lru_cache(maxsize=1024)
 def _student_moments(student: Activation, shift: float) -> tuple[float, float, float]:
     """Moments h_1, h_check and h_2 of (2.1) for a neuron of bias ``shift``."""
-    return *student.slope_moments(shift), float(student.second_hermite(shift))
+    return student.slope_moments(shift)
 
 
 def _feature_kernels(srf_model: SpikedRandomFeatures) -> Array:
@@ -249,7 +250,7 @@ def _all_steps(step: Step) -> tuple[AfterStep, ...]:
     r, c, gamma, rows_by_step = 0.0, 1.0, np.zeros(step.known_dimension), []
     for t, (alpha0, eta) in enumerate(step.schedule):
         # Eq. (10.1) averages moments of the table of the current rows
-        model = _rows_as_model(step, step.labels_at(t), r, c, gamma)
+        model = rows_as_model(step, step.labels_at(t), r, c, gamma[:, None])
         (a_u, delta, common, independent, *orthogonal), error = _converged_averages(step, model)
         a_zeta, n_c, n_i = np.array(orthogonal), common / alpha0, independent / alpha0
         decay_factor = step.decay_factor(t)
@@ -277,10 +278,10 @@ def _all_steps(step: Step) -> tuple[AfterStep, ...]:
     return tuple(rows_by_step)
 
 
-def _rows_as_model(
-    step: Step, step_labels: LabelLaw, r: float, c: float, gamma: Array
+def rows_as_model(
+    step: Step, step_labels: LabelLaw, r: Any, c: float, gamma: Array
 ) -> SpikedRandomFeatures:
-    """Rows before a step as an sRF with these ``step_labels``.
+    """Rows before a step as an sRF with these ``step_labels``, of loadings r and ``gamma`` (D, K).
 
     Standard Gaussian inputs of the steps' full dimension are given to a target of fewer directions,
     so that gamma has a cosine for the directions of every step's target.
@@ -294,7 +295,7 @@ def _rows_as_model(
         inputs=standard_inputs if is_padded else step.inputs,
         r=r,
         c=c,
-        gamma=gamma[:, None],
+        gamma=gamma,
         bias=neuron_bias,
         noise=step_labels.noise,
         label_noise=step_labels.added,

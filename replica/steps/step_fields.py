@@ -15,7 +15,6 @@ from solvers.results import Array
 from ..errors import InvalidArgument
 from ..problem import (
     MAX_NUMBER,
-    WORDS,
     Activation,
     Averages,
     ClassLabels,
@@ -235,10 +234,8 @@ class Step(Problem):
         for alpha0, eta in pairs:
             if several or not (isinstance(alpha0, str) and alpha0 == "alpha"):
                 alpha0 = _checked_alpha0(alpha0)
-            missing_eta = "given: the learning rate over the width, eta/p"
-            allowed_step = missing_eta if eta is None else "0 or more (eta/p)"
-            allowed_step += WORDS["eta"] * isinstance(eta, str)
-            checked_steps.append((alpha0, number("eta", eta, 0, MAX_NUMBER, allowed_step)))
+            allowed_eta = "0 or more: the learning rate over the width, eta/p"
+            checked_steps.append((alpha0, number("eta", eta, 0, MAX_NUMBER, allowed_eta)))
         return tuple(checked_steps)
 
 

@@ -15,9 +15,7 @@ def test_classes_that_are_none_of_the_labels_are_refused(files, capsys):
     np.save("y.npy", np.arange(2000) % 3)
     lines = "classes = [0, 1, 2.5]", "features = 'F.npy'", "labels = 'y.npy'"
     (files / "a.toml").write_text("\n".join(lines))
-    assert "--classes must be names or whole numbers" in refusal(
-        capsys, "readout --config a.toml --samples 40 --lam 1"
-    )
+    assert "--classes must be" in refusal(capsys, "readout --config a.toml --samples 40 --lam 1")
     np.save("y.npy", np.arange(2000) / 7)
     assert refusal(capsys, f"readout {FEATURES} --classes all --samples 40 --lam 1") == (
         "error: --classes must be left out of labels that are real numbers, got all"
@@ -77,10 +75,9 @@ def bad_arrays():
         (FEATURES.replace("y.npy", "pickled.npy"), ["--labels", "numbers or text",
                                                     "none of them None or NaN, astype(str)"]),
         (FEATURES.replace("y.npy", "gaps.npy"), ["leave out rows without labels", "--classes all",
-                                                 "None in row 1, the first of 1000 such"]),
+                                                 "in row 1, the first of 1000 such"]),
         (FEATURES.replace("y.npy", "y.csv"), ["--labels", "No such file"]),
-        (FEATURES.replace("F.npy", "turned.npy"), ["--labels must be one for each of the 4 rows",
-                                                   "features.T), in Python, before"]),
+        (FEATURES.replace("F.npy", "turned.npy"), ["--labels must be one for each of the 4 rows"]),
         ("--features y.npy --labels F.npy", ["--features must be an array of 2 axes", "(2000,)"]),
         (f"{FEATURES} --classes a,b", ["--classes must be those of the labels"]),
         (f"{LAYER} --classes a,b", ["--classes must be left out with --weights"]),
@@ -107,8 +104,8 @@ def test_bad_files_are_one_line(line, parts, capsys):
 def test_samples_are_numbers_of_rows(capsys):
     bad_arrays()
     message = refusal(capsys, f"readout {LAYER} --samples .5,40 --lam 1")
-    told = "1 or more (of a fraction of features: fraction * len(features)), got 0.5"
-    assert f"--samples must be numbers of rows, {told}" in message
+    told = "positive, from 1 to 1e+30 (n), got 0.5"
+    assert f"--samples must be {told}" in message
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,7 @@ def test_what_several_classes_do_not_have_is_said():
         solve(sample, samples=40, alpha=4.0)
     for ask in (learning_curve, optimal_lambda):
         penalty = {} if ask is optimal_lambda else {"lam": 0.1}
-        with pytest.raises(InvalidArgument, match=r"1 or more .*fraction . len.features"):
+        with pytest.raises(InvalidArgument, match=r"positive, from 1 to"):
             ask(sample, samples=0.1, **penalty)
     for name in ("multinomial", "softmax", "cross_entropy"):
         with pytest.raises(InvalidArgument, match=r"multinomial loss .* labels == c"):
@@ -241,12 +241,9 @@ def test_a_best_penalty_of_several_classes():
 def test_another_label_has_other_classes():
     features, of = classes_of(90, 6, 3)
     sample = FeatureSample(features=features, labels=of)
-    for labels, message in (
-        (of == 2, "classes must be those of the labels"),
-        (of.astype(float), r"labels.astype\(int\) are classes"),
-    ):
-        with pytest.raises(InvalidArgument, match=message):
-            replace(sample, labels=labels)
+    with pytest.raises(InvalidArgument, match="classes must be those of the labels"):
+        replace(sample, labels=of == 2)
+    np.testing.assert_array_equal(replace(sample, labels=of.astype(float)).labels, sample.labels)
     assert replace(sample, labels=of == 2, classes=None).outputs == 1
     assert replace(sample, labels=of.astype(float), classes=()).outputs == 1
 

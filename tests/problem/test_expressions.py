@@ -1,7 +1,6 @@
 """Targets given as formulas."""
 
 import pickle
-import re
 
 import numpy as np
 import pytest
@@ -49,18 +48,22 @@ def test_expressions(text, value):
      "(" * 500 + "z1", "+".join(["z1"] * 20_000)],
 )  # fmt: skip
 def test_anything_else_is_refused(text):
-    with pytest.raises(InvalidArgument, match="target must be arithmetic in z1"):
+    with pytest.raises(InvalidArgument, match=r"target must be .*arithmetic in x, or in z1"):
         Expression(text)
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("he1+he2x", "target must be without 'he2x', one of tanh"),
-        ("z5", r"z4 \(x is z1\), without 'z5', with calls"),
-        ("z1 + zz2 + zz3", r"z4 \(x is z1\), without 'zz2', with calls"),
-        ("nothing", "target must be one of tanh"),  # all of it
-        ("z1 + 1j", r"z4 \(x is z1\), with calls"),
+        ("he1+he2x", "target must be without 'he2x'"),
+        ("z5", "target must be without 'z5'"),
+        ("z1 + zz2 + zz3", "target must be without 'zz2'"),
+        ("z1 + 1j", "target must be a function: one of tanh"),
+        ("leeky_relu", r"without 'leeky_relu' \(did you mean leaky_relu\?\)"),
+        ("sigmod(x)", r"did you mean sigmoid\?"),
+        ("ReLU", r"did you mean relu\?"),
+        ("z1^2", r"such as z1\*\*2"),
+        ("z1 + he2/2", r"he2\(z3\)/2"),
     ],
 )
 def test_the_first_unknown_word_is_named(text, said):
@@ -129,8 +132,8 @@ def test_an_expression_knows_its_kinks(text, alpha0):
         ("z1 + sign(z1*z2)", 0, 2),
         ("abs(z1 - z2) + relu(z2 - 1)", 1.128379167095513 + 0.0833154705876943, None),
         ("z1 + relu(z1 - z2 + z3)", np.sqrt(3 / (2 * np.pi)), 1 + 3 / 2 + 1),
-        ("relu(z2 + z1*z2)", (2 * norm.pdf(1) + 1 - 2 * norm.cdf(-1)) / np.sqrt(2 * np.pi), 1.0),
-        ("abs(z1**2 - z2**2)", 4 / np.pi, 4.0),
+        ("relu(z2*(1 + z1))", (2 * norm.pdf(1) + 1 - 2 * norm.cdf(-1)) / np.sqrt(2 * np.pi), 1.0),
+        ("abs((z1 - z2)*(z1 + z2))", 4 / np.pi, 4.0),
     ],
 )
 def test_targets_that_bend_at_planes_are_integrated(text, mean, power):
@@ -157,7 +160,9 @@ def test_declared_planes_are_those_of_the_expression():
         MultiIndex(lambda a, b: a, 2, planes=[((1, 0, 0), 0)])
 
 
-@pytest.mark.parametrize("text", ["abs(z1**2 + z2**2 - 1) + z1", "relu(z1 - z2**2) + z1"])
+@pytest.mark.parametrize(
+    "text", ["abs(z1**2 + z2**2 - 1) + z1", "relu(z1 - z2**2) + z1", "abs(z1**2 - z2**2)"]
+)
 def test_kinks_along_a_curve_are_refused_by_name(text):
     """With what to type where planes are enough."""
     step = GradientStep(student="tanh", target=text, alpha0=1.0, eta=1.0)
@@ -165,31 +170,12 @@ def test_kinks_along_a_curve_are_refused_by_name(text):
         step.srf(beta=1.0)
 
 
-@pytest.mark.parametrize(
-    ("typed", "said"),
-    [
-        ("abs(z-0.3)", "in the variable x, or z1, z2, ... of a target"),
-        ("leeky_relu", "did you mean leaky_relu?"),
-        ("identity", "did you mean linear?"),
-        ("sigmod(x)", "did you mean sigmoid?"),
-        ("z1^2", "written with ** for a power"),
-        ("ReLU", "must be relu, in small letters"),
-        ("z1 + he2/2", "must be written as z1 + he2(z1)/2"),
-        ("sin + tanh", "must be written as sin(z1) + tanh(z1)"),
-        ("sin,z1", "must be arithmetic in z1"),
-    ],
-)
-def test_a_slip_is_answered_by_what_was_meant(typed, said):
-    with pytest.raises(InvalidArgument, match=re.escape(said)):
-        target(typed)
-
-
 def test_one_point_takes_one_number():
     model = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9)
     for several in ([1, 2], np.array([1.0])):
-        with pytest.raises(InvalidArgument, match=r"alpha must be one number here"):
+        with pytest.raises(InvalidArgument, match=r"alpha must be positive .*one number here"):
             solve(model, alpha=several, lam=0.1)
-    with pytest.raises(InvalidArgument, match=r"lam must be a number, or .best. in learning_curve"):
+    with pytest.raises(InvalidArgument, match=r"lam must be a number, got .best."):
         solve(model, alpha=1, lam="best")
     with pytest.raises(InvalidArgument, match=r"alpha must be a number, got '2'"):
         solve(model, alpha="2", lam=0.1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import replica
-from replica import Activation, InvalidArgument
+from replica import InvalidArgument
 from replica.problem import activation, label_noise
 from replica.problem.labels import mean_label
 
@@ -48,7 +48,6 @@ def test_zeros_of_a_target_are_found():
         ("z1*(z2 - 1)", [[1, 0, 0], [0, 1, 1]]),
         ("z1/(z1 + z2)", [[1, 0, 0], [0.5**0.5, 0.5**0.5, 0]]),
         ("relu(z1)*z2", [[1, 0, 0], [0, 1, 0]]),
-        ("z2 + z1*z2", [[1, 0, -1], [0, 1, 0]]),  # z2 (z1 + 1)
     ],
 )
 def test_planes_at_which_a_product_changes_its_sign(text, planes):
@@ -57,16 +56,3 @@ def test_planes_at_which_a_product_changes_its_sign(text, planes):
     found = np.array([[*v, t] for v, t in mean_label(of, label_noise("flip:0.1")).planes])
     found *= np.sign(found[:, :1] + 1e-9 * found[:, 1:2])  # of either side
     assert found[np.argsort(found[:, 0])] == pytest.approx(np.array(sorted(planes)), abs=1e-12)
-
-
-@pytest.mark.parametrize("target", ["sign", "sin", "relu", "he2", "tanh"])
-@pytest.mark.parametrize("variance", [1e-3, 0.7])
-def test_moments_of_a_flipped_label(target, variance):
-    """E[y | z] is a step function, whatever the target: its closed-form moments against panels
-    that end at the steps (1e-12, the tolerance of that integral)."""
-    flipped = mean_label(activation(target), label_noise("flip:0.1"))
-    by_panels = Activation(flipped.function, kinks=flipped.kinks)
-    shift = np.linspace(-3.0, 3.0, 13)
-    c = np.full_like(shift, variance)
-    for mine, theirs in zip(flipped.moments(shift, c), by_panels.moments(shift, c), strict=True):
-        assert mine == pytest.approx(theirs, abs=1e-12)

@@ -25,7 +25,7 @@ STEP = dict(student="tanh", target="sin", alpha0=2.0, eta=1.0)
         (dict(beta=0), "beta must be positive"),
         (dict(noise=-0.1), "noise must be 0 or more"),
         (dict(noise=np.nan), "noise must be 0 or more"),
-        (dict(student="nope"), "student must be one of tanh"),
+        (dict(student="nope"), "student must be without .* one of tanh"),
         # several groups and spikes
         (dict(r=[1, 2], c=[1, 2, 3]), "r must be of shape"),
         (dict(r=[1, 2], fractions=[0.5, 0.6]), "fractions must be a share for each group"),
@@ -49,7 +49,7 @@ def test_laws_by_name():
     assert GradientStep(**STEP, readout="equal") == step == GradientStep(**STEP, readout=1)
     z = GradientStep(**STEP, readout="box").readout.distribution.ppf([0, 0.5, 1])
     assert z == pytest.approx([-(3**0.5), 0, 3**0.5])  # of variance 1
-    with pytest.raises(InvalidArgument, match=r"equal \(every value 1\) or box \(continuous"):
+    with pytest.raises(InvalidArgument, match=r"equal \(every value 1\), .* box \(continuous"):
         GradientStep(**STEP, readout="uniform")
 
 
@@ -60,7 +60,7 @@ def test_laws_by_name():
         (dict(alpha0=None), "alpha0 must be positive or inf"),
         (dict(eta=-1), "eta must be 0 or more"),
         (dict(eta=np.inf), "eta must be 0 or more"),
-        (dict(target="nope"), "target must be one of tanh"),
+        (dict(target="nope"), "target must be without .nope.: one of tanh"),
         *(
             (dict(readout=law), "readout must be")
             for law in ("x", [], [1, np.nan], ([1, 2], [0.5, 0.6]), None, poisson(3), cauchy())

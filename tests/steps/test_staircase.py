@@ -177,7 +177,7 @@ def test_what_cannot_be_integrated_is_refused():
         (dict(target="z1", threshold=-1), "threshold must be 0 or more"),
         (dict(target="z1 + z2", dimension=3), "dimension must be 2 for"),
         (dict(target=lambda a: a, dimension=5), "dimension must be an integer from 1 to 4"),
-        (dict(target="nope"), "target must be one of"),
+        (dict(target="nope"), "target must be .*one of"),
     ],
 )
 def test_mistakes(arguments, message):
@@ -274,7 +274,7 @@ def test_the_part_seen_of_a_function():
         ("relu", "he3", "relu can learn: odd ones up to 1, even ones up to inf"),
         ("he2 + he3", "he5", "learn: odd ones up to 3, even ones up to 2"),
         ("0*x + 1", "z1", "student must be a function that is not constant"),
-        ("nobody", "z1", "student must be one of"),
+        ("nobody", "z1", "student must be .*one of"),
     ],
 )
 def test_a_student_that_sees_nothing_is_told_of(student, target, said):
