@@ -46,7 +46,7 @@ def least_squares(design: Array, target: Array) -> Array:
 
     The columns are scaled to norm 1 first, so that the least norm does not depend on their units.
     Columns count as dependent where a singular value is below 1e-10 of the largest.  A system that
-    contains NaN has the solution NaN.  The SVD keeps the digits of nearly dependent columns, half
+    contains NaN has the solution NaN.  QR and SVD keep the digits of nearly dependent columns, half
     of which the Gram matrix would lose.
 
     Examples
@@ -57,10 +57,15 @@ def least_squares(design: Array, target: Array) -> Array:
     column_norms = np.linalg.norm(design, axis=1)
     column_norms = np.where(column_norms > 0, column_norms, 1.0)
     scaled_columns = design / column_norms[:, None]
-    is_finite = np.isfinite(scaled_columns).all(axis=(1, 2), keepdims=True)
-    inverse = np.linalg.pinv(np.where(is_finite, scaled_columns, 0.0), rcond=1e-10)
-    scaled_solution = np.where(is_finite, inverse, np.nan) @ target[..., None]
-    return np.asarray(scaled_solution[..., 0] / column_norms)
+    unknowns = design.shape[2]
+    augmented = np.concatenate([scaled_columns, target[..., None]], axis=2)
+    finite_system = np.isfinite(augmented).all(axis=(1, 2))
+    R = np.asarray(np.linalg.qr(np.where(finite_system[:, None, None], augmented, 0.0), mode="r"))
+    left_vectors, sigma, Vt = np.linalg.svd(R[:, :unknowns, :unknowns], full_matrices=False)
+    kept_singular_values = np.where(sigma > 1e-10 * sigma[:, :1], sigma, np.inf)
+    projection = (R[:, None, :unknowns, unknowns] @ left_vectors)[:, 0] / kept_singular_values
+    scaled_solution = np.where(finite_system[:, None], (projection[:, None] @ Vt)[:, 0], np.nan)
+    return np.asarray(scaled_solution / column_norms)
 
 
 def leading_eigenvectors(

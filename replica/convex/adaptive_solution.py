@@ -32,7 +32,7 @@ where d is d/dt at fixed overlaps.  docs/theory.md 6, 7
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count, islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -246,6 +246,7 @@ def solve_convex(task: Task, time_limit: float) -> Evaluation:
 
 def _solve_on_shared_tables(task: Task, evaluation: Evaluation, point_rows: Indices) -> None:
     """Solve points on common tables, as long as each table is much more accurate than the last."""
+    table_error = np.full(len(task.alpha), 0.02)  # a guess for the first table
 
     def equations_on_table(level: int, rows: Indices) -> Equations | None:
         label_tables = shared_tables(task.model)  # which are cached
@@ -253,12 +254,12 @@ def _solve_on_shared_tables(task: Task, evaluation: Evaluation, point_rows: Indi
         return None if label_table is None else Equations(label_table, task.loss)
 
     def solve_on(table_equations: Equations, rows: Indices, last: Equations | None) -> Indices:
-        error_before = evaluation.quadrature_error[rows]  # infinite before the second table
+        first_table, error_before = ~evaluation.converged[rows], table_error[rows]
         _solve_on_table(task, evaluation, table_equations, rows, last)
-        refinable = evaluation.open[rows]
+        current, refinable = evaluation.quadrature_error[rows], evaluation.open[rows]
         if has_panels(task.model):  # where the error falls by less, panels are better
-            refinable &= evaluation.converged[rows]
-            refinable &= evaluation.quadrature_error[rows] <= 0.2 * error_before
+            refinable &= evaluation.converged[rows] & (first_table | (current < 0.2 * error_before))
+        table_error[rows] = np.where(first_table, error_before, current)
         return rows[refinable]
 
     solve_on_growing_tables(evaluation, point_rows, equations_on_table, solve_on)
@@ -283,15 +284,12 @@ def _solve_on_fitted_panels(task: Task, found: Evaluation, point_rows: Indices) 
 def _solve_on_table(
     task: Task, evaluation: Evaluation, equations: Equations, rows: Indices, last: Equations | None
 ) -> Indices:
-    """Solve points on the next table, with their solutions on the ``last`` as guesses, and store
-    what follows from the solutions.
+    """Solve points on the next table, with their solutions on the ``last`` as guesses.
 
     Returns the points to refine further.  The quadrature error of a point is the largest change of
-    a coordinate or of an error relative to itself.  As sums may cancel or vanish, the change of an
-    error is relative to at least a fraction of the labels' power; for the training loss, of the
-    loss on new samples.
+    a coordinate or, if this is small, of an error relative to itself.
     """
-    part, start, table = task.select(rows), evaluation.overlaps_at(rows), equations.table
+    part, start = task.select(rows), evaluation.overlaps_at(rows)
     tolerance = min(1e-2 * task.tol, COORDINATE_TOLERANCE)
     pack = equations.coordinates.pack
     start_coordinates = pack(start)
@@ -302,35 +300,54 @@ def _solve_on_table(
     overlaps, solution = equations.solve(part.alpha, part.lam, start, point_history, tol=tolerance)
     evaluation.history[rows] = point_history
     point_solved = solution.residual <= LOSS_RESIDUAL_TOLERANCE
-    power_unit = SMALLEST_ERROR * table.label_power.sum()
-    with np.errstate(all="ignore"):  # points that did not converge may have any values
-        errors = equations.errors(overlaps)
-        conjugates = equations.update(part.alpha, part.lam, overlaps)[1]
-        floor = {"train_loss": 1e-2 * errors["loss_error"], "loss_error": np.zeros(())}
-        changes = [largest_modulus(pack(overlaps) - start_coordinates)]
-        changes += [
-            relative_change(getattr(evaluation, name)[rows], error, floor.get(name, power_unit))
-            for name, error in errors.items()
-        ]
+    with np.errstate(all="ignore"):
+        coordinate_change = largest_modulus(pack(overlaps) - start_coordinates)
     compared_points = evaluation.converged[rows] & point_solved & (last is not None)
-    # two tables may have nearly the same error
-    quadrature_error = np.where(compared_points, 3 * np.max(changes, axis=0), np.inf)
-    if task.model.train_bias:
-        bias_slope = slope_in_bias(task.model, table, part.alpha, overlaps, equations.scores)
-        evaluation.store(rows, slope=bias_slope)
+    coordinate_error = np.where(compared_points, coordinate_change, np.inf)
     evaluation.store(
         rows,
         overlaps=overlaps,
-        conjugates=conjugates,
         converged=point_solved,
         residual=solution.residual,
         iterations=solution.iterations,
         nodes=equations.table.weights.size,
-        quadrature_error=quadrature_error,
-        open=~(quadrature_error <= task.tol),
-        **errors,
     )
+    near = np.flatnonzero(coordinate_error <= task.tol)
+    if last is not None and near.size:
+        previous = last.errors(Overlaps(*(values[near] for values in start)))
+        error_change = _store_errors(part.select(near), evaluation, rows[near], equations, previous)
+        coordinate_error[near] = np.maximum(coordinate_error[near], error_change)
+    error = 3 * coordinate_error  # two tables may have nearly the same error
+    evaluation.store(rows, quadrature_error=error, open=~(point_solved & (error <= task.tol)))
     return rows[evaluation.open[rows] & evaluation.converged[rows]]
+
+
+def _store_errors(
+    subtask: Task,
+    evaluation: Evaluation,
+    point_rows: Indices,
+    equations: Equations,
+    previous: dict[str, Array],
+) -> Array:
+    """Store conjugates, errors, losses and the slope in the bias of solved points.
+
+    Returns the largest relative change of an error from its ``previous`` value, (R,).  As sums may
+    cancel or vanish, the change is relative to at least a fraction of the labels' power; for the
+    training loss, of the loss on new samples.
+    """
+    overlaps, table = evaluation.overlaps_at(point_rows), equations.table
+    _, conjugates, _ = equations.update(subtask.alpha, subtask.lam, overlaps)
+    errors = equations.errors(overlaps)
+    evaluation.store(point_rows, conjugates=conjugates, **errors)
+    if subtask.model.train_bias:
+        bias_slope = slope_in_bias(subtask.model, table, subtask.alpha, overlaps, equations.scores)
+        evaluation.store(point_rows, slope=bias_slope)
+    power_unit = SMALLEST_ERROR * table.label_power.sum()
+    floor: dict[str, Any] = {"test_error": power_unit, "train_error": power_unit, "loss_error": 0.0}
+    floor["train_loss"] = 1e-2 * errors["loss_error"]
+    with np.errstate(all="ignore"):
+        changes = [relative_change(previous[name], errors[name], floor[name]) for name in errors]
+        return np.asarray(np.max(changes, axis=0))
 
 
 TIGHT_TOLERANCE = 1e-11  # estimated error of a coordinate, for differences over some thousandths

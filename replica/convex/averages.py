@@ -70,7 +70,9 @@ class Graph(NamedTuple):
 def proximal_nodes(loss: Loss, V: Array, low: Array, high: Array, sd: Array, order: int) -> Graph:
     """Points of the graph with t0 between ``low`` and ``high``, for a density of t0 with standard
     deviation ``sd``, arrays (..., 1); a panel has ``order`` points."""
-    t_low, last = loss.proximal(np.stack([low, high]), V)
+    # ends need not be exact, as the density vanishes there or another part of the graph begins; but
+    # an end that jumps from pass to pass would disturb the iteration
+    t_low, last = loss.proximal(np.stack([low, high]), V, 1e-3 * sd)
     graph_pieces = [
         _smooth_points(loss, V, np.clip(t_start, t_low, last), np.clip(end, t_low, last), sd, order)
         for t_start, end in pairwise((-np.inf, *loss.kinks, np.inf))

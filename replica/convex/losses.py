@@ -7,8 +7,8 @@ A loss is a convex function rho of one number t,
 The equations need its proximal map t = argmin (t - t0)^2 / (2V) + rho(t) and its score g(t0) = (t -
 t0) / V = -rho'(t).  The score equals s of Eq. (6.1) up to the sign o = ds/dg, which is -1 for a
 residual and y for a margin.  Piecewise quadratic losses have both in closed form, and their
-Gaussian averages, too.  For other losses the proximal map is found in a bracket, unless the loss
-defines it.  Calls of rho and rho' tell whether rho is piecewise quadratic, and the length
+Gaussian averages, too.  For other losses the proximal map is computed by Newton's method, unless
+the loss defines it.  Calls of rho and rho' tell whether rho is piecewise quadratic, and the length
 over which rho' bends.
 """
 
@@ -100,20 +100,40 @@ def bend_width(derivative: Function, bends: tuple[float, ...], kinks: tuple[floa
     return rho_width
 
 
-def proximal_by_bracket(
-    derivative: Function, flats: list[tuple[float, Array, Array]], t0: Array, V: Array
+def proximal_by_newton(
+    derivative: Function,
+    second: Function,
+    flats: list[tuple[float, Array, Array]],
+    t0: Array,
+    V: Array,
+    slack: Array | float,
 ) -> Array:
-    """Proximal map: t with t + V rho'(t) = t0, elementwise, by a search.  For t0 inside
-    an interval of ``flats`` it is the kink."""
-    from scipy.optimize.elementwise import find_root
+    """Proximal map: t with t + V rho'(t) within ``slack`` of t0, elementwise.
 
-    # rho' does not decrease, so the solution lies between t0 and t0 - V rho'(t0), up to rounding
-    ends = np.sort([t0, t0 - V * derivative(t0)], axis=0)
-    rounding = 1e-14 * np.abs(ends).max(axis=0)
-    bracket = ends[0] - rounding, ends[1] + rounding
-    t = find_root(lambda t, t0, V: t - t0 + V * derivative(t), bracket, args=(t0, V)).x
+    It is found by Newton's method with bisection as a safeguard.  For t0 inside an interval of
+    ``flats`` it is the kink.
+    """
+    slope_at_t0 = derivative(t0)
+    # rho' does not decrease, so the solution lies between t0 and t0 - V rho'(t0)
+    t_low, t_high = np.minimum(t0, t0 - V * slope_at_t0), np.maximum(t0, t0 - V * slope_at_t0)
     for kink, flat_start, flat_end in flats:
-        t = np.where((flat_start <= t0) & (t0 <= flat_end), kink, t)
+        at_kink = (flat_start <= t0) & (t0 <= flat_end)
+        t_low, t_high = np.where(at_kink, kink, t_low), np.where(at_kink, kink, t_high)
+    t = np.clip(t0 - V * slope_at_t0 / (1 + V * second(t0)), t_low, t_high)
+    last_step, converged = t_high - t_low, np.zeros(t.shape, dtype=bool)
+    for _ in range(100):  # a few are enough
+        residual = t - t0 + V * derivative(t)
+        close_enough = np.abs(residual) < slack
+        t_low, t_high = np.where(residual < 0, t, t_low), np.where(residual > 0, t, t_high)
+        step = residual / (1 + V * second(t))
+        # a step must stay in the bracket and shrink: Newton's method may cycle
+        accepted = (t - step >= t_low) & (t - step <= t_high) & (np.abs(step) <= last_step / 2)
+        next_t = np.where(accepted, t - step, np.where(close_enough, t, (t_low + t_high) / 2))
+        next_t = np.where(converged, t, next_t)
+        t, last_step = next_t, np.abs(next_t - t)
+        converged |= close_enough | (last_step <= 1e-15 * np.maximum(1.0, np.abs(t)))
+        if converged.all():
+            break
     return np.asarray(t)
 
 
@@ -143,7 +163,7 @@ class Loss:
         Non-decreasing, elementwise.
     prox : callable (t0, V) -> t, optional
         Proximal map argmin_t (t - t0)^2 / (2V) + rho(t), elementwise in arrays of one shape, with
-        any number of axes; found by a search when absent.
+        any number of axes; computed by Newton's method when absent.
     kind : {"residual", "margin"}
         Whether t is the residual y - f or the margin y f.
     curvature : callable, t -> rho''(t), optional
@@ -255,14 +275,15 @@ class Loss:
         """Loss l(y, f), elementwise."""
         return self.value(y * prediction if self.kind == "margin" else y - prediction)
 
-    def proximal(self, t0: Array, V: Array) -> Array:
-        """Proximal map argmin_t (t - t0)^2 / (2V) + rho(t), elementwise."""
+    def proximal(self, t0: Array, V: Array, slack: Array | float = 0.0) -> Array:
+        """Proximal map argmin_t (t - t0)^2 / (2V) + rho(t), elementwise, for t0 or a number within
+        ``slack`` of t0."""
         t0, V = np.broadcast_arrays(np.asarray(t0, dtype=float), np.asarray(V, dtype=float))
         if self.pieces is not None:
             return self.pieces.prox(t0, V)
         if self.prox is not None:
             return self.prox(t0, V)
-        return proximal_by_bracket(self.derivative, self.flats(V), t0, V)
+        return proximal_by_newton(self.derivative, self.second, self.flats(V), t0, V, slack)
 
     def score(self, t0: Array, V: Array) -> tuple[Array, Array, Array]:
         """Score g = -rho'(t), its derivative in t0, and t itself.  Eq. (6.1)

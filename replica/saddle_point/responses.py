@@ -61,6 +61,9 @@ class Susceptibility(NamedTuple):
     def roots(self) -> tuple[Array, Array]:
         """Square root of the map, and its transposed inverse (pseudo-inverse if it is singular),
         (P, n, n) each."""
+        if self.response is None:
+            root, unit_matrix = np.sqrt(self.matrix), np.eye(self.matrix.shape[1])
+            return root, unit_matrix / np.where(unit_matrix, root, 1.0)
         is_finite = np.asarray(np.isfinite(self.matrix).all(axis=(1, 2)))
         eigenvalues, vectors = np.linalg.eigh(np.where(is_finite[:, None, None], self.matrix, 0.0))
         vectors[~is_finite] = np.nan

@@ -303,54 +303,63 @@ def residual(tables: Sequence[Table], alpha: Array, lam: Array, points: Points) 
     signal is compared with a term of the target's size, an overlap with no less than
     SMALLEST_OVERLAP times an overlap whose output has the target's size.
     """
-    error_floor = SMALLEST_ERROR * tables[0].label_power.sum()
-    return np.stack([_violation(table, alpha, lam, points, error_floor) for table in tables])
-
-
-def _violation(table: Table, alpha: Array, lam: Array, points: Points, error_floor: float) -> Array:
-    """Largest relative violation of the original equations by ``points`` on a table, (P,)."""
-    o, hats, responses, P = points.overlaps, points.conjugates, responses_of(table), len(alpha)
-    pack, magnitude, count = responses.pack, responses.magnitude, o.m.shape[1]
+    o, hats, T, P = points.overlaps, points.conjugates, len(tables), len(alpha)
+    responses_each = [responses_of(table) for table in tables]
+    responses, pack, count = responses_each[0], responses_each[0].pack, o.m.shape[1]
+    special, special_hat = np.concatenate([o.theta, o.psi], axis=2), hats.special.reshape(P, -1)
     V, V_hat, X = pack(o.V1, o.V2), pack(hats.V1, hats.V2), pack(hats.X1, hats.X2)
-    Q, special = pack(o.Q1 - o.psi @ o.psi.swapaxes(1, 2), o.q2), o.special
-    special_hat = hats.special.reshape(P, -1)
+    Q, Q_whole = pack(o.Q1 - o.psi @ o.psi.swapaxes(1, 2), o.q2), pack(o.Q1, o.q2)
+    errors, overlaps = np.array(points.errors).T, special.reshape(P, -1)
+    given_values = np.concatenate([-hats.m, -special_hat, overlaps, errors, V_hat, X, Q], axis=1)
+    # that of a conjugate of the signal does not count: it is 0 but for rounding where mu_0 is
+    ridge_sizes = [np.zeros((P, count + special_hat.shape[1])), np.abs(overlaps), np.abs(errors)]
+    ridge_sizes += [responses.magnitude(x) for x in (V_hat, X, Q_whole)]
 
-    R = 1 / (1 + responses.at_nodes(V))  # Eq. (4.1)
-    RR = R * R
-    output_gap, sample_error = conditional_error(table, o.m, special)
-    output_gap *= (table.weights * R)[:, None]  # minus E[s | kappa] and its slope in tau, weighted
-    signal_hat = -output_gap.reshape(P, -1) @ table.regressors.T  # Eqs. (4.5), (4.6)
-    sample_error += responses.at_nodes(Q)  # Eq. (4.7)
-    errors = MeanSquaredErrors(  # Eq. (4.11)
-        sample_error @ table.weights - table.noise, (RR * sample_error) @ table.weights
-    )
-    new_V_hat = responses.conjugates_from(R, alpha)  # Eq. (4.2)
-    M = responses.susceptibility(V, new_V_hat, alpha)
-    sources = responses.signal_sources(V, M, alpha, hats.m, hats.special)
-    new_X = responses.conjugates_from(RR * sample_error, alpha) + sources.X  # Eq. (4.8)
-    new_Q = responses.second_moments_at(new_V_hat, lam, new_X, V) + sources.Q  # Eq. (4.9)
-    # overlaps follow from the given conjugates: recomputed ones have large rounding errors
-    new_special = (M.matrix @ special_hat[..., None])[..., 0]  # Eq. (4.5)
-
-    norms = np.sqrt(R @ table.weighted_powers.T)  # of the regressors and, last, of the target
-    # terms m mu_0 cancel where mu_0 are nearly dependent: the floor is their rounding over 1e-10
-    offset_terms = 1e-6 * np.vecdot(np.abs(o.m), norms[:, :count])
-    signal_size = norms[:, :-1] * np.maximum(norms[:, -1], offset_terms)[:, None]
-    overlap_floor = SMALLEST_OVERLAP * norms[:, -1:] / norms[:, count:-1]  # infinite for loading 0
-    # a given conjugate of the signal is no size: it is 0 but for rounding where mu_0 is
-    signal_error = np.abs(signal_hat - np.concatenate([hats.m, special_hat], axis=1))
-    violations = [
-        signal_error / np.where(signal_size > 0, signal_size, 1.0),
-        relative_change(new_special, special.reshape(P, -1), overlap_floor),
-        relative_change(errors.test, points.errors.test, error_floor),
-        relative_change(errors.train, points.errors.train, SMALLEST_ERROR * RR @ table.label_power),
-        relative_change(new_V_hat, V_hat, magnitude(V_hat)),
-        relative_change(new_X, X, magnitude(X)),
-        relative_change(new_Q, Q, magnitude(pack(o.Q1, o.q2))),
+    averages = []  # over the nodes of every table
+    for table_responses in responses_each:
+        R, w = 1 / (1 + table_responses.at_nodes(V)), table_responses.table.weights  # Eq. (4.1)
+        output_gap, sample_error = conditional_error(table_responses.table, o.m, special)
+        output_gap *= (w * R)[:, None]  # minus E[s | kappa] and its slope in tau, weighted
+        sample_error += table_responses.at_nodes(Q)  # Eq. (4.7)
+        RR = R * R
+        train_error = RR * sample_error
+        recomputed = [
+            output_gap.reshape(P, -1) @ table_responses.table.regressors.T,  # Eqs. (4.5), (4.6)
+            sample_error @ w[:, None] - table_responses.table.noise,  # Eq. (4.11)
+            train_error @ w[:, None],
+            table_responses.conjugates_from(R, alpha),  # Eq. (4.2)
+            table_responses.conjugates_from(train_error, alpha),  # Eq. (4.8)
+            R @ table_responses.table.weighted_powers.T,
+            RR @ table_responses.table.label_power[:, None],
+        ]
         # for V: near a threshold one pass of (4.3)-(4.4) hardly moves it, unlike Newton's step
-        np.abs(responses.newton_distance(V, alpha, lam)),
+        averages.append([*recomputed, table_responses.newton_distance(V, alpha, lam)])
+    of_all = map(np.concatenate, zip(*averages, strict=True))
+    signal, test, train, V_hat, X, squares, idle_train, distance = of_all
+    repeated = (np.concatenate([x] * T) for x in (alpha, lam, V, hats.m, hats.special, np.abs(o.m)))
+    alpha, lam, V, m_hat, special_hat, m_size = repeated
+    susceptibility = responses.susceptibility(V, V_hat, alpha)
+    signal_sources = responses.signal_sources(V, susceptibility, alpha, m_hat, special_hat)
+    X = X + signal_sources.X  # Eq. (4.8)
+    Q = responses.second_moments_at(V_hat, lam, X, V) + signal_sources.Q  # Eq. (4.9)
+    # overlaps follow from the given conjugates: recomputed ones have large rounding errors
+    special = (susceptibility.matrix @ special_hat.reshape(T * P, -1, 1))[..., 0]  # Eq. (4.5)
+
+    regressor_norms, scale = np.sqrt(squares[:, :-1]), np.sqrt(squares[:, -1:])
+    # terms m mu_0 cancel where mu_0 are nearly dependent: the floor is their rounding over 1e-10
+    offset_terms = 1e-6 * np.vecdot(m_size, regressor_norms[:, :count])[:, None]
+    size_floors = [
+        regressor_norms * np.maximum(scale, offset_terms),
+        SMALLEST_OVERLAP * scale / regressor_norms[:, count:],  # infinite where a loading is 0
+        np.full((T * P, 1), SMALLEST_ERROR * tables[0].label_power.sum()),
+        SMALLEST_ERROR * idle_train,
+        np.zeros((T * P, 3 * V.shape[1])),
     ]
-    return np.column_stack(violations).max(axis=1)
+    recomputed = [signal, special, test, train, V_hat, X, Q]
+    value, floor = (np.concatenate(x, axis=1).reshape(T, P, -1) for x in (recomputed, size_floors))
+    scale = np.maximum(np.concatenate(ridge_sizes, axis=1), floor)
+    relative_violation = np.abs(value - given_values) / np.where(scale > 0, scale, 1.0)
+    return np.maximum(relative_violation.max(axis=2), np.abs(distance).max(axis=1).reshape(T, P))
 
 
 def relative_change(value: Array, reference: Array | float, floor: Array | float = 0.0) -> Array:
