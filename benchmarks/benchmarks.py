@@ -16,12 +16,12 @@ import numpy as np
 import replica
 from replica.equivalence import table_at
 from replica.problem.laws import law
-from replica.saddle_point import compiled_responses, ridge, solve_damped
+from replica.saddle_point import ridge, solve_damped
 from validation import simulate
 
 from . import literal, single_step
 
-compiled_responses.solved[0] = 1000  # times are those of all points but a process's first few
+ridge.calls_of_one_group[0] = 1000  # times are those of all points but a process's first few
 ONE_STEP = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
 THREE_STEPS = replica.GradientStep(student="tanh", target="sin", steps=[(2, 1)] * 3)
 MODEL = ONE_STEP.srf(beta=1.0)

@@ -26,7 +26,7 @@ from typer import Option
 
 import replica
 from replica.documents import write_file
-from replica.saddle_point import compiled_responses
+from replica.saddle_point import ridge
 from solvers.quadrature import QuadratureError
 from solvers.resources import one_thread
 
@@ -50,7 +50,7 @@ Record = dict[str, Any]
 def warm() -> None:
     """What a process does once: imports, and the compiled kernel."""
     warnings.simplefilter("ignore")
-    compiled_responses.solved[0] = 1000
+    ridge.calls_of_one_group[0] = 1000
     drawn("networks", 0).solve(drawn("networks", 0).model())
 
 

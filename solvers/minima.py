@@ -98,41 +98,6 @@ def minima(
     return distinct
 
 
-def rough_minima(
-    function: Callable[[Array], Array], axis: Array, *, flat: float, xtol: float
-) -> list[Minimum]:
-    """Local minima, in increasing order, of a function of one variable that is known only to a
-    relative tolerance ``flat``.
-
-    A scan of ``axis`` finds points lower than their neighbours; between these Brent's method finds
-    the minimum to ``xtol``.
-    """
-    from scipy.optimize import minimize_scalar
-
-    values = _finite_values(function, [axis])
-    padded = np.pad(values, 1, constant_values=np.inf)
-    local_minima = []
-    for i in np.flatnonzero((values <= np.minimum(padded[:-2], padded[2:])) & np.isfinite(values)):
-        neighbours = padded[i : i + 3]
-        rough_x, value = axis[i], values[i]
-        if neighbours[np.isfinite(neighbours)].max() <= (1 + flat) * value and value > values.min():
-            continue
-        low, high = (axis[j] if np.isfinite(padded[j + 1]) else rough_x for j in (i - 1, i + 1))
-        at_scan_end = rough_x in (low, high)
-        if low < high:
-            brent_minimum = minimize_scalar(
-                lambda x: _finite_values(function, [np.array([x])]).item(),
-                bounds=(low, high),
-                method="bounded",
-                options={"xatol": xtol},
-            )
-            # the minimum next to an end may lie inside the last interval
-            if not at_scan_end or brent_minimum.fun < (1 - flat) * value:
-                rough_x, value, at_scan_end = brent_minimum.x, brent_minimum.fun, False
-        local_minima.append(Minimum(np.array([rough_x]), float(value), (0,) if at_scan_end else ()))
-    return sorted(local_minima, key=lambda minimum: minimum.value)
-
-
 def _end_axes(scan_index: tuple[int, ...], scan_shape: tuple[int, ...]) -> list[int]:
     """Axes along which an index lies at an end."""
     return [axis for axis, i in enumerate(scan_index) if i in (0, scan_shape[axis] - 1)]
@@ -170,7 +135,8 @@ def _refined(
         x, series_height = _series_minimum(coefficients)
         argmin, box_minimum = box_middle + radius * x, float(lowest_box_value + series_height)
         tails = [np.abs(np.take(coefficients, [-2, -1], axis=k)).max() for k in range(values.ndim)]
-        box_resolved = max(tails) <= max(rtol * np.ptp(values), 1e-14 * np.abs(values).max())
+        known = max(1e-14, rtol**2) * np.abs(values).max()
+        box_resolved = max(tails) <= max(rtol * np.ptp(values), known)
         at_box_end = np.where(x < 0, box_limits[:, 0] == ends[:, 0], box_limits[:, 1] == ends[:, 1])
         if (at_box_end | (np.abs(x) < 1)).all():
             if box_resolved or times_narrowed == 4:

@@ -84,15 +84,6 @@ class Result:
         """Boolean array (rows,): True for rows that met the tolerance."""
         return np.asarray(self.status == Status.CONVERGED)
 
-    def continued(self, rows: Indices, further: "Result") -> "Result":
-        """Copy of this result, in which some rows continue with a ``further`` solve from them."""
-        merged_value, merged_residual = self.value.copy(), self.residual.copy()
-        total_iterations, merged_status = self.iterations.copy(), self.status.copy()
-        merged_value[rows], merged_residual[rows] = further.value, further.residual
-        total_iterations[rows] += further.iterations
-        merged_status[rows] = further.status
-        return Result(merged_value, merged_residual, total_iterations, merged_status)
-
 
 class ConvergenceError(RuntimeError):
     """Error raised on request when a result did not converge; ``result`` holds the result."""

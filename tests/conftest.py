@@ -20,9 +20,9 @@ def pytest_collection_finish():
     for module in ("matplotlib.font_manager", "xarray", "h5netcdf", "mpmath"):
         importlib.import_module(module)
     import replica
-    from replica.saddle_point import compiled_responses
+    from replica.saddle_point import ridge
 
-    compiled_responses.solved[0] = 1000
+    ridge.calls_of_one_group[0] = 1000
     model = replica.SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9)
     step = replica.GradientStep(student="tanh", target="sin", alpha0=3, eta=1.0)
     two = replica.GradientStep(student="tanh", target="z1*z2", alpha0=3, eta=1.0)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from solvers.minima import Minimum, minima, rough_minima
+from solvers.minima import Minimum, minima
 from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline
 from solvers.results import Array, ConvergenceError, Status
 
@@ -217,7 +217,7 @@ def _search_given(model: Given, at: dict[str, Any], axis: Array, how: dict[str, 
         return values
 
     # a basin so shallow is the tolerance of errors
-    basins = rough_minima(errors, axis, flat=1e-3, xtol=1e-2)
+    basins = minima(errors, [axis], rtol=1e-3)
     return _optimum([_local_minimum(basin, ["lam"]) for basin in basins], lambda _: model, at | how)
 
 

@@ -1,11 +1,9 @@
 """Saddle point of ridge regression: responses, signal, overlaps, errors.  docs/theory.md 4"""
 
 from . import ridge
-from .compiled_responses import RESPONSE_TOLERANCE
 from .correlated import CorrelatedGroup
-from .damped_iteration import solve_damped
 from .linear_pencil import TrainedRows
-from .one_pass import one_pass
+from .one_pass import one_pass, solve_damped
 from .overlaps import (
     THINNEST_FIELD,
     Conjugates,
@@ -19,7 +17,7 @@ from .overlaps import (
     unknown_overlaps,
     variance_given_tau,
 )
-from .responses import LARGEST_MATRIX, Responses, Susceptibility
+from .responses import LARGEST_MATRIX, RESPONSE_TOLERANCE, Responses, Susceptibility
 from .ridge import ERRORS, SMALLEST_ERROR, Evaluation, Signal, relative_change, responses_of
 from .row_covariances import TabulatedRows
 from .special_directions import DELTA, norm_variance

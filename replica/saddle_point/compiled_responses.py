@@ -16,34 +16,38 @@ The signal, the second moments and the errors (4.5)-(4.11) follow without iterat
 """
 
 from collections import namedtuple
-from collections.abc import Callable
-from functools import cache, cached_property, partial
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cached_property, partial
+from hashlib import sha256
+from io import BytesIO
 from math import exp, inf, isfinite, log, log1p, sqrt
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numba import njit
 
 from solvers.chebyshev import HalfLine
 from solvers.results import Array, Result, Status
 
 from .correlated import CorrelatedGroup
 from .isotropic import Isotropic
-from .numba_cache import compile_together, compiled, summed
-from .responses import Responses
+from .responses import RESPONSE_TOLERANCE, Responses
 
-RESPONSE_TOLERANCE = 1e-13  # relative accuracy of the responses: some hundred times rounding
+Function = TypeVar("Function", bound=Callable[..., Any])
+compiled: Callable[[Function], Function] = njit(error_model="numpy")  # 1 / 0 is infinite
+# sums may be reordered, which is three times faster
+summed: Callable[[Function], Function] = njit(error_model="numpy", fastmath={"reassoc", "contract"})
+
 CONVERGED, NO_PROGRESS, NOT_FINITE, ITERATION_LIMIT = range(4)
 STATUSES = np.array(
     [Status.CONVERGED, Status.NO_PROGRESS, Status.NOT_FINITE, Status.ITERATION_LIMIT]
 )
 SOLVE, SECOND_MOMENTS, NEWTON = range(3)
 
-# Calls after which a process loads the core.  Importing numba and loading the cached kernel takes
-# 1.4 s, which the core saves in 200 calls for a point each, or for 60 000 points at once.
-CALLS_BEFORE_CORE, POINTS_PER_CALL = 200, 300
 # arrays of one type and layout, as numba would compile others anew
 as_numba = partial(np.ascontiguousarray, dtype=float)
-solved = [0.0]  # calls for one group so far, and their points over POINTS_PER_CALL
 
 Pair = tuple[float, float]
 Matrix = tuple[float, float, float, float]  # two by two, row by row
@@ -65,13 +69,8 @@ class OneGroup(NamedTuple):
     rows: HalfLine | None  # for a network c_e, and C on special directions (docs/theory.md 16, 18)
 
 
-@cache
-def kernel() -> Any:
-    """Compiled ``solve_task``; None without numba."""
-    compiled_core = compile_together(solve_task, OneGroup, HalfLine)
-    return None if compiled_core is solve_task else compiled_core
-
-
+# numba removes branches on an argument that is None, but not on a field that is None: ``rows`` is
+# therefore an argument in addition to the table that has it.
 @compiled
 def solve_task(
     t: OneGroup, task: int, alpha: Array, lam: Array, V: Array, V_hat: Array, X: Array
@@ -136,7 +135,7 @@ def responses(group: OneGroup, alpha: float, lam: float) -> tuple[float, float, 
             residual = abs(error[0]) + abs(error[1])
             back_V1, back_V2 = solve_pair(log_slopes, error)
             step_length = distance = abs(back_V1) + abs(back_V2)
-            # by a factor of 20 at most; a cached kernel would keep a constant of another file
+            # by a factor of 20 at most
             shortened = 3.0 / max(step_length, 3.0)
             step1, step2 = -shortened * back_V1, -shortened * back_V2
         else:
@@ -256,6 +255,42 @@ def solve_pair(matrix: Matrix, right_side: Pair) -> Pair:
     return (d * u - b * v) / (a * d - b * c), (a * v - c * u) / (a * d - b * c)
 
 
+def cache_on_disk(dispatcher: Any) -> None:
+    """Cache a compiled function on disk, each file with a digest at its end.
+
+    Loading a damaged file would end the process.  Such a file is not loaded, but compiled anew and
+    replaced.  Unpickling ignores the digest.
+    """
+    dispatcher.enable_caching()
+    cache_file = dispatcher._cache._cache_file
+    numba_write = cache_file._open_for_write
+    numba_index, numba_load = cache_file._load_index, cache_file._load_data
+
+    def is_intact(cache_path: str) -> bool:
+        cache_content = Path(cache_path).read_bytes() if Path(cache_path).exists() else b""
+        return sha256(cache_content[:-32]).digest() == cache_content[-32:]
+
+    @contextmanager
+    def open_for_write(cache_path: str) -> Iterator[BytesIO]:
+        cache_content = BytesIO()
+        yield cache_content
+        with numba_write(cache_path) as cache_stream:
+            cache_stream.write(cache_content.getvalue() + sha256(cache_content.getvalue()).digest())
+
+    def load_data(cache_name: str) -> Any:
+        if not is_intact(cache_file._data_path(cache_name)):
+            raise OSError  # numba treats the file as missing
+        return numba_load(cache_name)
+
+    cache_file._open_for_write, cache_file._load_data = open_for_write, load_data
+    cache_file._load_index = lambda: numba_index() if is_intact(cache_file._index_path) else {}
+
+
+# without a cache directory or without sources it is compiled in every process
+with suppress(AttributeError, OSError, RuntimeError):
+    cache_on_disk(solve_task)
+
+
 class _Compiled(Responses):
     """Responses of one group at real arguments: packed vectors are pairs (V1, V2)."""
 
@@ -265,12 +300,12 @@ class _Compiled(Responses):
         (a, b), t, rows = self.table.response_products, self.table, self.table.covariance
         one_group = OneGroup(t.weights, a, b, float(t.c[0]), float(t.beta), rows and rows.table)
         try:  # at no point
-            kernel()(one_group, SOLVE, *[np.zeros(shape) for shape in (0, 0, *[(0, 2)] * 3)])
+            solve_task(one_group, SOLVE, *[np.zeros(shape) for shape in (0, 0, *[(0, 2)] * 3)])
         except OSError:
             pass  # numba could not write its cache: the function is in memory
         except Exception:  # a damaged cache: reading it may raise anything
-            kernel()._cache.flush()
-        return partial(kernel(), one_group)
+            solve_task._cache.flush()  # type: ignore[attr-defined]
+        return partial(solve_task, one_group)
 
     def solve(self, alpha: Array, lam: Array, tol: float, start: Array | None = None) -> Result:
         """Solve (4.1)-(4.4) for V at every point, from no guess, to RESPONSE_TOLERANCE."""

@@ -20,7 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from solvers.marchenko_pastur import ResolventAverages, resolvent_averages
-from solvers.results import Array
+from solvers.newton import newton
+from solvers.results import Array, Indices
 
 from ..equivalence import Table
 from .groups import Groups, geometric_means
@@ -117,29 +118,13 @@ class CorrelatedGroup(Isotropic):
         a function of V1 / V2, and E Q as a function of q, have many complex branches."""
         return CorrelatedGroups(replace(self.table, covariance=self.rows))
 
-    def log_residual(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
-        """Residuals (i) and (ii) of isotropic rows.  Where p is above 1/2, V1 / V2 = c_e p replaces
-        (ii), with the q of (4.2): (ii) has lost digits of 1 - p, on which c_e may depend
-        steeply."""
-        residual, slope = super().log_residual(V, alpha, lam)
-        R, w, (m1, m2) = self.shrinkage(V), self.table.weights, self.table.response_coefficients
-        q = alpha * V[:, 1] * (R @ (w * m1))
-        q_by_V = -alpha[:, None] * V[:, 1:] * V * (R**2 @ (w * m1 * np.stack([m1, m2])).T)
-        q_by_V[:, 1] += q  # dq / d log V
-        effective_c, c_slope = self.tables.c_e(q)
-        p = 1 / (1 + q * effective_c)
-        log_ratio_residual = np.log(V[:, 0] / V[:, 1] / (effective_c * p))
-        log_ratio_by_q = c_slope / effective_c - (effective_c + q * c_slope) * p
-        small_q = p > 0.5
-        residual[small_q, 1] = log_ratio_residual[small_q]
-        slope[small_q, 1] = np.array([1.0, -1.0]) - (log_ratio_by_q[:, None] * q_by_V)[small_q]
-        return residual, slope
-
     def unresolved(self, ratio: Array) -> tuple[Array, Array]:
         """Share p of unresolved directions as a function of V1 / V2 = c_e p, and its derivative in
         log(V1 / V2); NaN where V1 / V2 is above its largest value c."""
         inverse_ratio = 1 / np.where(ratio <= self.tables.c * (1 + 1e-12), ratio, np.nan)
-        q, c, slope = self._self_consistent(lambda c: (inverse_ratio - 1 / c, 1 / c**2), ratio)
+        q, c, slope = self._self_consistent(
+            lambda c, rows: (inverse_ratio[rows] - 1 / c, 1 / c**2), len(ratio)
+        )
         p_share = ratio / c
         dp = -(c + q * slope) * p_share  # d log p / dq
         return p_share, p_share * dp / (slope / c + dp)  # d log(V1 / V2) = d log c_e + d log p
@@ -158,44 +143,30 @@ class CorrelatedGroup(Isotropic):
         derivative in q.  Eq. (16.6)"""
         V1_hat, bulk_level, beta = V_hat[:, 0], lam + V_hat[:, 1], self.beta
 
-        def q_of_c(c: Array) -> tuple[Array, Array]:
-            averages = resolvent_averages(bulk_level, V1_hat, c, beta)
-            return beta * V1_hat * averages.inverse, -beta * V1_hat**2 * averages.mixed / c
+        def q_of_c(c: Array, rows: Indices) -> tuple[Array, Array]:
+            averages = resolvent_averages(bulk_level[rows], V1_hat[rows], c, beta)
+            q_slope = -beta * V1_hat[rows] ** 2 * averages.mixed / c
+            return beta * V1_hat[rows] * averages.inverse, q_slope
 
-        _, c, c_slope = self._self_consistent(q_of_c, lam)
+        _, c, c_slope = self._self_consistent(q_of_c, len(lam))
         return resolvent_averages(bulk_level, V1_hat, c, beta), c, c_slope
 
     def _self_consistent(
-        self, q_of: Callable[[Array], tuple[Array, Array]], template: Array
+        self, q_of: Callable[[Array, Indices], tuple[Array, Array]], count: int
     ) -> tuple[Array, Array, Array]:
         """Solution q of q = q_of(c_e(q)), with c_e(q) and its derivative; NaN where there is none.
 
-        ``q_of`` returns q and its derivative in c, for as many points as ``template`` has.
-        Newton's method runs in log c, with bisection where it leaves the bracket.
+        ``q_of`` returns q and its derivative in c, for some of ``count`` points.
         """
 
-        def newton_step_of_c(row_c: Array) -> tuple[Array, Array]:
-            q, dq = q_of(row_c)
-            effective_c, c_slope = self.tables.c_e(np.where(q < 0, 0.0, q))
-            c_slope = np.where(q < 0, 0.0, c_slope)  # c_e(0) for all of these
-            mismatch = np.log(effective_c / row_c)
-            return mismatch, np.asarray(mismatch / (1 - row_c * c_slope / effective_c * dq))
+        def system(row_c: Array, rows: Indices) -> tuple[Array, Array]:
+            q, dq = q_of(row_c[:, 0], rows)
+            effective_c, c_slope = self.tables.c_e(np.maximum(q, 0.0))
+            slope = np.where(q < 0, 0.0, row_c[:, 0] * c_slope / effective_c * dq) - 1
+            return np.log(effective_c[:, None] / row_c), slope[:, None, None]
 
-        row_c = np.full(len(template), self.tables.c)
-        low_c, high_c = 1e-6 * row_c, row_c
-        tolerance = 1e-8  # tolerance of the last step in log c_e; the remaining error is its square
-        for _ in range(40):
-            mismatch, log_c_step = newton_step_of_c(row_c)
-            low_c = np.where(mismatch > 0, row_c, low_c)
-            high_c = np.where(mismatch < 0, row_c, high_c)
-            trial_c = row_c * np.exp(log_c_step)
-            c_settled = ~(np.abs(log_c_step) > tolerance)
-            trial_inside = c_settled | ((low_c < trial_c) & (trial_c < high_c))
-            row_c = np.where(trial_inside, trial_c, np.sqrt(low_c * high_c))
-            if c_settled.all():
-                break
-        row_c = np.where(np.abs(log_c_step) <= tolerance, row_c, np.nan)
-        q = q_of(row_c)[0]
+        solution = newton(system, np.full((count, 1), self.tables.c))
+        q = q_of(np.where(solution.converged, solution.value[:, 0], np.nan), np.arange(count))[0]
         return q, *self.tables.c_e(q)
 
 

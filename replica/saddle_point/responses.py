@@ -30,6 +30,7 @@ from solvers.results import Array, Result, largest_modulus
 
 from ..equivalence import Table
 
+RESPONSE_TOLERANCE = 1e-13  # relative accuracy of the responses: some hundred times rounding
 LARGEST_MATRIX = 600  # unknowns (34 groups): larger linear systems are solved by iteration
 
 # cached, as computing the indices takes as long as several points of one group
@@ -295,5 +296,7 @@ class Responses(ABC):
                 max_iterations=40,  # 10 are many, and one of 48 groups takes a third of a second
             )
             error = (step(refined.value, slow) - refined.value) / self.magnitude(refined.value)
-            solution = solution.continued(slow, replace(refined, residual=largest_modulus(error)))
+            solution.value[slow], solution.residual[slow] = refined.value, largest_modulus(error)
+            solution.iterations[slow] += refined.iterations
+            solution.status[slow] = refined.status
         return replace(solution, value=self.from_analytic(solution.value))

@@ -25,7 +25,7 @@ regression is linear in the output: there one Newton step from anywhere is the s
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,19 +35,21 @@ from solvers.linear import least_squares
 from solvers.results import Array, Status
 
 from ..equivalence import Table
-from . import compiled_responses
-from .compiled_responses import RESPONSE_TOLERANCE, CompiledCorrelated, CompiledIsotropic
 from .correlated import CorrelatedGroup, CorrelatedGroups
 from .groups import Groups
 from .isotropic import Isotropic
 from .overlaps import Conjugates, MeanSquaredErrors, Overlaps
-from .responses import Responses, Susceptibility, identity
+from .responses import RESPONSE_TOLERANCE, Responses, Susceptibility, identity
 from .row_covariances import TabulatedRows
 
 # Errors are sums that may cancel, and theta, chi and psi may vanish.  A change of an error is
 # relative to at least this share of the error without a readout, a change of an overlap to at least
 # this share of an overlap that makes the output as large as the target.
 SMALLEST_ERROR, SMALLEST_OVERLAP = 1e-4, 1e-4
+# Calls after which a process loads the compiled core.  Importing numba and loading the cached core
+# takes 1.4 s, which it saves in 200 calls for a point each, or for 60 000 points at once.
+CALLS_BEFORE_CORE, POINTS_PER_CALL = 200, 300
+calls_of_one_group = [0.0]  # so far, and their points over POINTS_PER_CALL
 ERRORS = "test_error", "train_error", "loss_error", "train_loss", "classification_error"
 ACCOUNT = "converged", "residual", "quadrature_error", "iterations", "nodes", "status"
 COLUMNS = "trained_bias", *ERRORS, *ACCOUNT
@@ -221,8 +223,8 @@ def solve_points(
     quadrature error is the residual there, or the error of a network's tabulated rows if that is
     larger.
     """
-    if len(table.mu1) == 1 and compiled_responses.solved[0] <= compiled_responses.CALLS_BEFORE_CORE:
-        compiled_responses.solved[0] += 1 + len(alpha) / compiled_responses.POINTS_PER_CALL
+    if len(table.mu1) == 1 and calls_of_one_group[0] <= CALLS_BEFORE_CORE:
+        calls_of_one_group[0] += 1 + len(alpha) / POINTS_PER_CALL
         responses_of.cache_clear()
     responses = responses_of(table)
     response_guess = None if start is None else responses.pack(*start)
@@ -369,15 +371,24 @@ def relative_change(value: Array, reference: Array | float, floor: Array | float
 @lru_cache(maxsize=16)
 def responses_of(table: Table) -> Responses:
     """The ``Responses`` of a table's neurons: in closed form for one group, general for more."""
-    may_compile = compiled_responses.solved[0] > compiled_responses.CALLS_BEFORE_CORE
-    use_compiled = may_compile and len(table.mu1) == 1 and compiled_responses.kernel() is not None
     if table.covariance is None and len(table.mu1) > 1:
         return Groups(table)
-    if table.covariance is None:
-        return CompiledIsotropic(table) if use_compiled else Isotropic(table)
-    if not isinstance(table.covariance, TabulatedRows):
+    if table.covariance is not None and not isinstance(table.covariance, TabulatedRows):
         return CorrelatedGroups(table)
-    return CompiledCorrelated(table) if use_compiled else CorrelatedGroup(table)
+    core = compiled_core() if calls_of_one_group[0] > CALLS_BEFORE_CORE else None
+    if table.covariance is None:
+        return core.CompiledIsotropic(table) if core else Isotropic(table)
+    return core.CompiledCorrelated(table) if core else CorrelatedGroup(table)
+
+
+@cache
+def compiled_core() -> Any:
+    """The module ``compiled_responses``; None where nothing is compiled."""
+    try:
+        from . import compiled_responses
+    except Exception:  # numba is missing, or refuses one of its environment variables
+        return None
+    return compiled_responses if hasattr(compiled_responses.solve_task, "py_func") else None
 
 
 def overlaps_of_groups(table: Table, o: Overlaps) -> Overlaps:

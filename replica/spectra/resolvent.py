@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.continuation import follow_root
-from solvers.newton import newton_complex
+from solvers.newton import follow_root, newton_complex
 from solvers.resources import check_time
 from solvers.results import Array
 

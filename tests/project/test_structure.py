@@ -28,6 +28,7 @@ FLOORS = [
 # What is imported inside a function, so that `import replica` stays light, and by whom.
 LAZY = {
     "replica.explore": {"replica.explore"},  # the cells of a marimo notebook are functions
+    "replica.saddle_point.compiled_responses": {"replica.saddle_point"},  # it imports numba
 }
 
 

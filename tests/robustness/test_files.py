@@ -118,16 +118,15 @@ def test_a_terminated_command_sweeps_its_files(tmp_path):
 
 @pytest.mark.slow  # compiles twice
 def test_what_numba_kept_of_another_version_is_compiled_anew(tmp_path):
-    """Where a function has changed that the kept one calls, in another file: numba alone would go
-    on with the old one."""
+    """Where a function has changed that the kept one calls."""
     for package in ("replica", "solvers"):
         shutil.copytree(ROOT / package, tmp_path / package)
     code = (
         "import numpy, replica\n"
-        "from replica.saddle_point import compiled_responses, ridge\n"
+        "from replica.saddle_point import ridge\n"
         "model = replica.SpikedRandomFeatures(student='tanh', target='sin', r=1, c=1, gamma=0.9)\n"
         "print(replica.solve(model, alpha=1.0, lam=0.1).test_error)\n"  # by Python
-        "compiled_responses.solved[0] = numpy.inf\n"
+        "ridge.calls_of_one_group[0] = numpy.inf\n"
         "ridge.responses_of.cache_clear()\n"  # these are Python's
         "print(replica.solve(model, alpha=1.0, lam=0.1).test_error)"  # by the core
     )
@@ -148,12 +147,6 @@ def test_what_numba_kept_of_another_version_is_compiled_anew(tmp_path):
     # Python has the point as before; that of the new core fails the equations, which Python checks
     assert after[0] == before[0]
     assert np.isnan(after[1])
-    # and of a file without a function that is compiled
-    kept = len(list((tmp_path / "kept").rglob("*.nbi")))
-    with open(tmp_path / "replica/saddle_point/compiled_responses.py", "a") as file:
-        file.write("# another version\n")
-    np.testing.assert_equal(errors(), after)
-    assert len(list((tmp_path / "kept").rglob("*.nbi"))) == kept + 1
 
 
 def test_no_file_is_two_things(tmp_path, monkeypatch, capsys):

@@ -7,7 +7,6 @@ from importlib.util import module_from_spec, spec_from_file_location
 import pytest
 
 import replica
-from replica.saddle_point.numba_cache import cache_on_disk
 from tests.places import ROOT
 from tests.processes import python
 from tests.saddle_point.test_one_group import MODELS
@@ -81,6 +80,8 @@ def harm(folder, damage, kinds=("nbc", "nbi")):
 @pytest.mark.parametrize("damage", [flip, clear, cut, bytearray.clear])
 def test_what_came_to_harm_is_compiled_anew(damage, kind, tmp_path, monkeypatch):
     numba = pytest.importorskip("numba")
+    from replica.saddle_point.compiled_responses import cache_on_disk
+
     (tmp_path / "kept.py").write_text("def twice(x):\n    return 2 * x\n")
 
     def hits():

@@ -7,7 +7,7 @@ import pytest
 
 import replica
 from replica.equivalence import table_at
-from replica.saddle_point import compiled_responses, ridge
+from replica.saddle_point import ridge
 from replica.saddle_point.correlated import CorrelatedGroup
 from replica.saddle_point.groups import Groups
 from replica.saddle_point.isotropic import Isotropic
@@ -134,18 +134,6 @@ def test_network_at_its_thresholds(name, lam):
     assert found.errors.train == pytest.approx(expected[2].train, rel=1e-9)
 
 
-@pytest.mark.parametrize("name", ["relu", "network, relu", "mixture", "network, two directions"])
-def test_core_as_python(name, monkeypatch):
-    """The functions that are compiled, run by Python: the same to the order of sums, 1e-13."""
-    table = of(name)
-    by_numba, error = checked(table, table, ALPHA, LAM)
-    monkeypatch.setattr(compiled_responses, "kernel", lambda: compiled_responses.solve_task)
-    plain, error = checked(table, table, ALPHA, LAM)
-    assert_agree(plain, by_numba, 1e-13)
-    assert plain.residual.max() < 1e-12  # ten times what Newton stops at
-    assert error.max() < 1e-12  # with that of the tabulated rows of a network
-
-
 @pytest.mark.parametrize("name", [*MODELS, "network, odd", "network, relu"])
 def test_violations_are_those_of_the_general_code(name, monkeypatch):
     """On a table too coarse, and of numbers that solve nothing; to 1e-6 of the larger, of a
@@ -157,7 +145,7 @@ def test_violations_are_those_of_the_general_code(name, monkeypatch):
     rough = {field: getattr(coarse, field)[..., every_third].copy() for field in varying}
     coarse = replace(coarse, weights=weights, **rough)
     found, error = checked(fine, coarse, ALPHA, LAM)
-    monkeypatch.setattr(compiled_responses, "kernel", lambda: None)
+    monkeypatch.setattr(ridge, "compiled_core", lambda: None)
     ridge.responses_of.cache_clear()
     expected = residual([coarse], ALPHA, LAM, found)[0]
     assert expected.max() > 1e-10 or name == "no spike"  # whose table is constant

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solvers.minima import lowest_minimum, minima, rough_minima
+from solvers.minima import lowest_minimum, minima
 
 
 def test_all_minima_are_found():
@@ -32,21 +32,19 @@ def test_minima_of_what_is_known_roughly():
         rough = 1 + (x**2 - 1) ** 2 + x / 9 + 1e-5 * np.sign(np.sin(300 * x))
         return np.where(x < 1.8, rough, np.nan)
 
-    low, high = rough_minima(f, np.linspace(-2, 2, 17), flat=1e-3, xtol=1e-2)
+    low, high = minima(f, [np.linspace(-2, 2, 17)], rtol=1e-3)
     assert (low.argmin[0], high.argmin[0]) == pytest.approx((-1.0136, 0.9858), abs=2e-2)
     assert low.at_edge == high.at_edge == ()
-    (near_end,) = rough_minima(
-        lambda x: 1 + (x - 1.9) ** 2, np.linspace(-2, 2, 5), flat=1e-3, xtol=1e-2
-    )
+    (near_end,) = minima(lambda x: 1 + (x - 1.9) ** 2, [np.linspace(-2, 2, 5)], rtol=1e-3)
     assert near_end.argmin == pytest.approx(1.9, abs=1e-2)  # inside the last cell
     assert not near_end.at_edge
-    (end,) = rough_minima(lambda x: f(x - 3), np.linspace(0, 1, 9), flat=1e-3, xtol=1e-2)
+    (end,) = minima(lambda x: f(x - 3), [np.linspace(0, 1, 9)], rtol=1e-3)
     assert (end.argmin[0], end.at_edge) == (1, (0,))
-    (last,) = rough_minima(lambda x: f(x - 1) - 99 * x, np.linspace(2, 4, 9), flat=1e-3, xtol=1e-2)
+    (last,) = minima(lambda x: f(x - 1) - 99 * x, [np.linspace(2, 4, 9)], rtol=1e-3)
     assert (last.argmin[0], last.at_edge) == (2.75, (0,))
-    assert rough_minima(f, np.linspace(2, 3, 5), flat=1e-3, xtol=1e-2) == []
+    assert minima(f, [np.linspace(2, 3, 5)], rtol=1e-3) == []
     axis, ripple = np.arange(5.0), [2, 1, 2, 1.9999, 2]  # at 3 lower by less than is known
-    (deep,) = rough_minima(lambda x: np.interp(x, axis, ripple), axis, flat=1e-3, xtol=1e-2)
+    (deep,) = minima(lambda x: np.interp(x, axis, ripple), [axis], rtol=1e-3)
     assert deep.argmin[0] == pytest.approx(1, abs=1e-2)
 
 
