@@ -112,28 +112,30 @@ def _spectrum_on_strata(model: FirstLayer, solver: "_BulkSolver", samples: float
 
     decades = np.log10(solver.highest / solver.lowest)
     x_down = np.geomspace(solver.highest, solver.lowest, int(10 * decades) + 2)
-    mass_down, V_down = solver.density_along(x_down, solver.leading_order(solver.highest))
-    x, has_density = x_down[::-1], mass_down[::-1] > NEGLIGIBLE_DENSITY
-    bulk = np.flatnonzero(mass_down > NEGLIGIBLE_DENSITY)
-    if not bulk.size:
-        raise ConvergenceError("no density was found anywhere", None)
+    known = [(solver.highest, solver.leading_order(solver.highest))]  # x, and V there
 
     def mass_along(places: Array) -> Array:
-        """x times the density from one place to the next, from the grid's nearest to the first."""
-        nearest = bulk[np.abs(np.log(x_down[bulk] / places[0])).argmin()]
-        return solver.density_along(places, V_down[nearest])[0]
+        """x times the density from one place to the next, from the nearest that is known."""
+        nearest_V = min(known, key=lambda pair: abs(np.log(pair[0] / places[0])))[1]
+        mass, V = solver.density_along(places, nearest_V)
+        with_density = zip(places, V, mass > NEGLIGIBLE_DENSITY, strict=True)
+        known.extend((place, place_V) for place, place_V, is_inside in with_density if is_inside)
+        return mass
 
     def density_at(places: Array) -> NDArray[np.bool_]:
         return np.array([mass_along(place)[0] > NEGLIGIBLE_DENSITY for place in places[:, None]])
 
+    x, has_density = x_down[::-1], mass_along(x_down)[::-1] > NEGLIGIBLE_DENSITY
+    if not has_density.any():
+        raise ConvergenceError("no density was found anywhere", None)
     layer_edges, outside = density_ends(x, has_density, density_at, pieces=2, rounds=8)
     layer_sharp, curves = layer_edges != outside, []
-    for (low_edge, high_edge), sharp_ends in zip(layer_edges, layer_sharp, strict=True):
+    for (low_edge, high_edge), padding in zip(layer_edges, layer_sharp.astype(int), strict=True):
         curve_angle = even_angles(POINTS_PER_INTERVAL)
         mass = mass_along(x_at_angle(curve_angle, low_edge, high_edge)[::-1])[::-1]
         curve_finite = np.isfinite(mass)  # next to an edge the iteration may fail
-        curve_angle = np.pad(curve_angle[curve_finite], sharp_ends, constant_values=(0.0, np.pi))
-        curves.append(CubicSpline(curve_angle, np.pad(mass[curve_finite], sharp_ends)))
+        curve_angle = np.pad(curve_angle[curve_finite], padding, constant_values=(0.0, np.pi))
+        curves.append(CubicSpline(curve_angle, np.pad(mass[curve_finite], padding)))
     return LayerSpectrum(
         model=model,
         samples=samples,
