@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
-from scipy.linalg import interpolative
 
 from solvers.arrays import diagonal_view, like, namespace, to_host
 from solvers.chebyshev import coefficient_matrix
@@ -250,7 +249,7 @@ def layer_strata(
         left_variance = xp.where(left_variance > 0, left_variance, 0.0 * left_variance)
         if not degree:
             least = tol * max(float(xp.sum(left_variance)), 1e-4 * total) / len(component.shift)
-        counts = float(degree_energy @ (rho_power @ degree_energy)) ** 0.5 > least
+        counts = not degree or float(degree_energy @ (rho_power @ degree_energy)) ** 0.5 > least
         degrees.append(Degree(*_principal(d_k, shares, rho_power, least)) if counts else nothing)
         rho_power = rho_power * rho_squared
     moment_accuracy = 1e-10 if node_moments.tabulated.any() else EXACT  # of interpolated moments
@@ -264,15 +263,30 @@ def layer_strata(
 def _principal(d: Any, shares: Array, raised: Any, least: float) -> tuple[Array, Any]:
     """The principal modes of a moment d (N, p), (N, r) and (r, p): all but those whose part in
     C o rho^k, C = E d d^T over the nodes, is at most ``least`` together, by ``raised``, rho^{2k}.
-    Eqs. (20.12), (20.13)"""
-    node_roots = np.sqrt(shares)[:, None]
-    scaled = node_roots * to_host(d)
-    # what the decomposition misses is a millionth of what may be left out
-    precision = 1e-3 * np.sqrt(least) / np.linalg.norm(scaled)
-    along, sizes, modes = interpolative.svd(scaled, precision, rng=0)
-    modes = like(modes.T.copy(), d)
-    mode_moments = to_host(namespace(d).sum(modes * modes * (modes * modes @ raised), axis=1))
-    parts = sizes**2 * np.sqrt(np.maximum(mode_moments, 0.0))
-    by_size = np.argsort(parts)
-    kept = by_size[np.cumsum(parts[by_size]) > least]
-    return (along * sizes / node_roots)[:, kept], namespace(d).take(modes, like(kept, d), axis=0)
+
+    C is compressed to a basis P of random combinations of nodes, more of them until C - P P^T C P
+    P^T is small.  Eqs. (20.12), (20.13)
+    """
+    xp, (N, p), sketch_rng = namespace(d), d.shape, np.random.default_rng(0)
+    node_weights, sketch_columns = like(shares, d), 24
+    moment_energy = node_weights @ (d * d)
+    while True:
+        sketch = np.sqrt(shares)[:, None] * sketch_rng.standard_normal((N, min(sketch_columns, N)))
+        sketch_basis = xp.linalg.qr(d.T @ like(sketch, d))[0]
+        node_factors = d @ sketch_basis
+        basis_gram = node_factors.T @ (node_weights[:, None] * node_factors)
+        missed = moment_energy - xp.sum((sketch_basis @ basis_gram) * sketch_basis, axis=1)
+        missed = xp.where(missed > 0, missed, 0.0 * missed)
+        # the sketch may miss a third of what may be left out
+        if sketch_columns >= min(N, p) or float(missed @ (raised @ missed)) ** 0.5 <= 0.3 * least:
+            break
+        sketch_columns *= 2
+    node_factors, basis_gram = to_host(node_factors), to_host(basis_gram)
+    mode_sizes, mode_rotation = np.linalg.eigh(basis_gram)
+    modes = like(mode_rotation.T, d) @ sketch_basis.T
+    squared_modes = modes * modes
+    mode_moments = to_host(xp.sum(squared_modes * (squared_modes @ raised), axis=1))
+    mode_sizes = mode_sizes * np.sqrt(np.maximum(mode_moments, 0.0))
+    by_size = np.argsort(mode_sizes)
+    kept_modes = by_size[np.cumsum(mode_sizes[by_size]) > least]
+    return node_factors @ mode_rotation[:, kept_modes], xp.take(modes, like(kept_modes, d), axis=0)
