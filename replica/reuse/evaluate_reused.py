@@ -17,7 +17,7 @@ from solvers.results import Array, Indices, Status
 from ..convex import Loss, solve_on_growing_tables
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
-from ..saddle_point import Evaluation, unknown_overlaps
+from ..saddle_point import Evaluation, Overlaps, unknown_overlaps
 from .cavity import TINY, Cavity, CavityEquations, Form, Forms, SampleClass, cavity_map
 from .sample_nodes import SAMPLE_RULES, Features, SampleNodes, strata
 
@@ -35,10 +35,9 @@ class ReadoutPoint(NamedTuple):
         Of the prediction's mean over the initial rows, and over these rows; they add to ``test``.
     squared_norm : float
         |a|^2 over the dimension.
-    m, theta, psi, chi : (A,), (A,), (A,), (A,)
-        Overlaps of the readout of every kind.
-    Q1, q2 : (A, A), (A,)
-        Overlaps in the variance of the output given kappa, (4.7), psi psi^T among the first.
+    overlaps : Overlaps
+        Of the readout of every kind, without V1 and V2; theta and chi are (A, 2), psi is NaN for
+        several directions.
     stability : (A, A)
         Derivatives of k_b in g_c, symmetric.
     residual : float
@@ -51,27 +50,20 @@ class ReadoutPoint(NamedTuple):
     bias: float
     variance: float
     squared_norm: float
-    m: Array
-    theta: Array
-    psi: Array
-    chi: Array
-    Q1: Array
-    q2: Array
+    overlaps: Overlaps
     stability: Array
     residual: float
 
 
 class UnknownSlices(NamedTuple):
     """Places of the unknowns of (21.8): F along the D directions and e_n, the field (F_n's
-    conjugate) that samples' own parts add to it, m, (eps_2, eps_3), their multipliers, eps_1 and
-    eps_4.  Eliminating this field leaves the last term of (21.9)."""
+    conjugate) that samples' own parts add to it; the offsets m, eps_1 and eps_4; (eps_2, eps_3) and
+    their multipliers.  Eliminating this field leaves the last term of (21.9)."""
 
     fields: slice
-    m: slice
+    offsets: slice
     scalars: slice
     multipliers: slice
-    initial: slice
-    pairs: slice
 
 
 class Readout(CavityEquations):
@@ -82,22 +74,23 @@ class Readout(CavityEquations):
     def places(self) -> UnknownSlices:
         """Indices of the unknowns of (21.8) in the vector Theta."""
         D, A = len(self.strata.s), self.kinds
-        ends = np.cumsum([3 * A * (D + 2), A, 2 * A, 2 * A, A, A])
+        ends = np.cumsum([3 * A * (D + 2), 3 * A, 2 * A, 2 * A])
         return UnknownSlices(slice(0, ends[0]), *map(slice, ends[:-1], ends[1:]))
 
     def quadratic(self, g: Array, G: Array, forms: Forms) -> tuple[Array, Array, Array]:
         """The quadratic function 2 S of (21.9) of the readout unknowns Theta: its matrix M (K, K),
         vector v (K,) and constant c, in Theta M Theta + 2 v Theta + c."""
         A, F, unknowns = self.kinds, len(G), self.places
-        K = unknowns.pairs.stop
+        K = unknowns.multipliers.stop
         matrix_dtype = np.result_type(g, *(form.D for form in forms))
         M = np.zeros((K + 1,) * 2, matrix_dtype)  # the last for the rest of the field
         M[unknowns.fields, unknowns.fields] = np.kron(np.eye(len(self.strata.s) + 2), self.links)
-        along, own = (slice(end - F, end) for end in (unknowns.m.start - F, unknowns.m.start))
+        along, own = (
+            slice(end - F, end) for end in (unknowns.fields.stop - F, unknowns.fields.stop)
+        )
         M[own, own] = -np.linalg.inv(G)
-        M[unknowns.m, unknowns.m] = np.eye(A) / self.dimension  # the price of m^2
-        M[unknowns.initial, unknowns.initial] = np.eye(A) / 2
-        M[unknowns.pairs, unknowns.pairs] = np.eye(A)
+        # the prices of m^2, eps_1^2 and eps_4^2
+        M[unknowns.offsets, unknowns.offsets] = np.diag(np.repeat([1 / self.dimension, 0.5, 1], A))
         M[unknowns.scalars, unknowns.multipliers] = np.eye(2 * A)
         M[unknowns.multipliers, unknowns.scalars] = np.eye(2 * A)
         scalar_noise = block_diag(*(n.scalar_noise for n in self.strata.neurons))
@@ -124,14 +117,13 @@ class Readout(CavityEquations):
         (E, Q, K + 1) in the K unknowns and, last, the label."""
         unknowns, F = self.places, 3 * self.kinds
         E, Q = sample_class.weights.shape
-        X = np.zeros((E, Q, unknowns.pairs.stop + 1), g.dtype)
+        X = np.zeros((E, Q, unknowns.multipliers.stop + 1), g.dtype)
         read_fields = sample_class.along[..., None] * form.w[..., :F]
         X[..., unknowns.fields] = np.moveaxis(read_fields, 0, 2).reshape(E, Q, -1)
         root_g = np.sqrt(g)[:, None, None, None]
         coefficients = -np.moveaxis(root_g * sample_class.coefficients, 0, 2)
-        X[..., unknowns.m], X[..., unknowns.initial] = coefficients[..., 0], coefficients[..., 3]
+        X[..., unknowns.offsets] = coefficients[..., [0, 3, 4]].swapaxes(2, 3).reshape(E, Q, -1)
         X[..., unknowns.scalars] = coefficients[..., 1:3].reshape(E, Q, -1)
-        X[..., unknowns.pairs] = coefficients[..., 4]
         X[..., unknowns.multipliers] = form.w[..., F:] / -self.strata.alpha0
         X[..., -1] = sample_class.labels
         return X
@@ -199,19 +191,20 @@ class Readout(CavityEquations):
         fresh_features = Features(*map(np.array, zip(*(n.fresh for n in s.neurons), strict=True)))
         mu1, mu2 = fresh_features.slope_omega, fresh_features.variance
         fields = theta[unknowns.fields].reshape(D + 2, A, 3)[:-1, :, 1]  # of V, along s and e_n
-        m, chi = sqrt_g * theta[unknowns.m], sqrt_g * theta[unknowns.scalars].reshape(A, 2)[:, 1]
+        m, initial, _ = sqrt_g * theta[unknowns.offsets].reshape(3, A)
+        chi = sqrt_g * theta[unknowns.scalars].reshape(A, 2)[:, 1]
         linear_part = np.einsum("b,kb,bn,kn->n", sqrt_g, fields, mu1, np.vstack([s.s, s.q]))
         prediction = m @ fresh_features.mean + chi @ fresh_features.scalars[:, 1] + linear_part
-        prediction += sqrt_g * theta[unknowns.initial] @ fresh_features.initial
+        prediction += initial @ fresh_features.initial
         mu1_products = (mu1 * s.weights) @ mu1.T
         bias = float(s.weights @ (s.target - prediction) ** 2 + np.sum(mu1_products * mean_Q1))
         error_variance = float(np.sum(mu1_products * rows_Q1) + q2 @ mu2 @ s.weights)
         output_sd = np.sqrt(np.einsum("bn,bc,cn->n", mu1, mean_Q1 + rows_Q1, mu1) + q2 @ mu2)
-        spike_axis = np.append(s.gamma, s.rho)
-        overlap = spike_axis @ fields
+        special = np.stack([sqrt_g * (np.append(s.gamma, s.rho) @ fields), chi], axis=1)
         psi = np.full(A, np.nan)
         if D == 1:
             psi = sqrt_g * (fields[0] * s.rho - fields[-1] * s.gamma[0])
+        Q1 = np.outer(psi, psi) + mean_Q1 + rows_Q1  # Eq. (4.7)
         return ReadoutPoint(
             test=bias + error_variance,
             train=self.lam * (stationary_value - squared) / (self.counts[0] + self.counts[2]),
@@ -219,12 +212,7 @@ class Readout(CavityEquations):
             bias=bias,
             variance=error_variance,
             squared_norm=squared,
-            m=m,
-            theta=sqrt_g * overlap,
-            psi=psi,
-            chi=chi,
-            Q1=np.outer(psi, psi) + mean_Q1 + rows_Q1,
-            q2=q2,
+            overlaps=Overlaps(np.nan * Q1, np.nan * q2, m, special, psi[:, None], Q1, q2),
             stability=local.stability,
             residual=max(readout_violation, *self.violations(g, G, cavity_forms)[2:]),
         )
@@ -288,13 +276,11 @@ def evaluate_reused(
             errors_before = np.array([evaluation.test_error[i], evaluation.train_error[i]])
             error_change = np.abs(errors_before / [point.test, point.train] - 1).max()
             error_change = np.nan_to_num(error_change, nan=np.inf)  # of the first strata
-            overlaps = evaluation.overlaps
-            overlaps.m[i], overlaps.Q1[i], overlaps.q2[i] = point.m, point.Q1, point.q2
-            overlaps.theta[i].T[:] = [point.theta, point.chi][: 1 + network_rows.row_norms]
-            overlaps.psi[i, :, 0] = point.psi
+            special = point.overlaps.theta[:, : 1 + network_rows.row_norms]
             is_lost = point.test < IN_DOUBT * float(nodes.weights @ nodes.y**2) or point.train < 0
             evaluation.store(
                 i,
+                overlaps=point.overlaps._replace(theta=special),
                 test_error=point.test,
                 train_error=point.train,
                 loss_error=(point.test + label_noise) / 2,
