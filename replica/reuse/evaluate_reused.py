@@ -57,13 +57,15 @@ class ReadoutPoint(NamedTuple):
 
 class UnknownSlices(NamedTuple):
     """Places of the unknowns of (21.8): F along the D directions and e_n, the field (F_n's
-    conjugate) that samples' own parts add to it; the offsets m, eps_1 and eps_4; (eps_2, eps_3) and
-    their multipliers.  Eliminating this field leaves the last term of (21.9)."""
+    conjugate) that samples' own parts add to it, m, (eps_2, eps_3), their multipliers, eps_1 and
+    eps_4.  Eliminating this field leaves the last term of (21.9)."""
 
     fields: slice
-    offsets: slice
+    m: slice
     scalars: slice
     multipliers: slice
+    initial: slice
+    pairs: slice
 
 
 class Readout(CavityEquations):
@@ -74,23 +76,22 @@ class Readout(CavityEquations):
     def places(self) -> UnknownSlices:
         """Indices of the unknowns of (21.8) in the vector Theta."""
         D, A = len(self.strata.s), self.kinds
-        ends = np.cumsum([3 * A * (D + 2), 3 * A, 2 * A, 2 * A])
+        ends = np.cumsum([3 * A * (D + 2), A, 2 * A, 2 * A, A, A])
         return UnknownSlices(slice(0, ends[0]), *map(slice, ends[:-1], ends[1:]))
 
     def quadratic(self, g: Array, G: Array, forms: Forms) -> tuple[Array, Array, Array]:
         """The quadratic function 2 S of (21.9) of the readout unknowns Theta: its matrix M (K, K),
         vector v (K,) and constant c, in Theta M Theta + 2 v Theta + c."""
         A, F, unknowns = self.kinds, len(G), self.places
-        K = unknowns.multipliers.stop
+        K = unknowns.pairs.stop
         matrix_dtype = np.result_type(g, *(form.D for form in forms))
         M = np.zeros((K + 1,) * 2, matrix_dtype)  # the last for the rest of the field
         M[unknowns.fields, unknowns.fields] = np.kron(np.eye(len(self.strata.s) + 2), self.links)
-        along, own = (
-            slice(end - F, end) for end in (unknowns.fields.stop - F, unknowns.fields.stop)
-        )
+        along, own = (slice(end - F, end) for end in (unknowns.m.start - F, unknowns.m.start))
         M[own, own] = -np.linalg.inv(G)
-        # the prices of m^2, eps_1^2 and eps_4^2
-        M[unknowns.offsets, unknowns.offsets] = np.diag(np.repeat([1 / self.dimension, 0.5, 1], A))
+        M[unknowns.m, unknowns.m] = np.eye(A) / self.dimension  # the price of m^2
+        M[unknowns.initial, unknowns.initial] = np.eye(A) / 2
+        M[unknowns.pairs, unknowns.pairs] = np.eye(A)
         M[unknowns.scalars, unknowns.multipliers] = np.eye(2 * A)
         M[unknowns.multipliers, unknowns.scalars] = np.eye(2 * A)
         scalar_noise = block_diag(*(n.scalar_noise for n in self.strata.neurons))
@@ -117,13 +118,14 @@ class Readout(CavityEquations):
         (E, Q, K + 1) in the K unknowns and, last, the label."""
         unknowns, F = self.places, 3 * self.kinds
         E, Q = sample_class.weights.shape
-        X = np.zeros((E, Q, unknowns.multipliers.stop + 1), g.dtype)
+        X = np.zeros((E, Q, unknowns.pairs.stop + 1), g.dtype)
         read_fields = sample_class.along[..., None] * form.w[..., :F]
         X[..., unknowns.fields] = np.moveaxis(read_fields, 0, 2).reshape(E, Q, -1)
         root_g = np.sqrt(g)[:, None, None, None]
         coefficients = -np.moveaxis(root_g * sample_class.coefficients, 0, 2)
-        X[..., unknowns.offsets] = coefficients[..., [0, 3, 4]].swapaxes(2, 3).reshape(E, Q, -1)
+        X[..., unknowns.m], X[..., unknowns.initial] = coefficients[..., 0], coefficients[..., 3]
         X[..., unknowns.scalars] = coefficients[..., 1:3].reshape(E, Q, -1)
+        X[..., unknowns.pairs] = coefficients[..., 4]
         X[..., unknowns.multipliers] = form.w[..., F:] / -self.strata.alpha0
         X[..., -1] = sample_class.labels
         return X
@@ -191,11 +193,10 @@ class Readout(CavityEquations):
         fresh_features = Features(*map(np.array, zip(*(n.fresh for n in s.neurons), strict=True)))
         mu1, mu2 = fresh_features.slope_omega, fresh_features.variance
         fields = theta[unknowns.fields].reshape(D + 2, A, 3)[:-1, :, 1]  # of V, along s and e_n
-        m, initial, _ = sqrt_g * theta[unknowns.offsets].reshape(3, A)
-        chi = sqrt_g * theta[unknowns.scalars].reshape(A, 2)[:, 1]
+        m, chi = sqrt_g * theta[unknowns.m], sqrt_g * theta[unknowns.scalars].reshape(A, 2)[:, 1]
         linear_part = np.einsum("b,kb,bn,kn->n", sqrt_g, fields, mu1, np.vstack([s.s, s.q]))
         prediction = m @ fresh_features.mean + chi @ fresh_features.scalars[:, 1] + linear_part
-        prediction += initial @ fresh_features.initial
+        prediction += sqrt_g * theta[unknowns.initial] @ fresh_features.initial
         mu1_products = (mu1 * s.weights) @ mu1.T
         bias = float(s.weights @ (s.target - prediction) ** 2 + np.sum(mu1_products * mean_Q1))
         error_variance = float(np.sum(mu1_products * rows_Q1) + q2 @ mu2 @ s.weights)
