@@ -60,11 +60,8 @@ def evaluate_at_dimension(
         chunk_size = max(1, CHUNK // tables[0].weights.size)
         for chunk in np.array_split(points, -(-len(points) // chunk_size)):
             check_time()
-            coarser_V, V_guess = (
-                np.stack([solved.overlaps.V1[chunk, 0, 0], solved.overlaps.V2[chunk, 0]], axis=1)
-                for solved in (evaluation, limit)
-            )
-            V_guess = np.where(np.isfinite(coarser_V), coarser_V, V_guess)
+            V1, V2 = limit.overlaps.V1[chunk, 0, 0], limit.overlaps.V2[chunk, 0]
+            V_guess = np.stack([V1, V2], axis=1)
             readouts = solve_readouts(tables[0], alpha[chunk], lam[chunk], V_guess)
             chunk_limit, fit_residual = _limit(tables[1], alpha[chunk], lam[chunk])
             ratio = np.array([*readouts.errors, readouts.wrong]) / chunk_limit

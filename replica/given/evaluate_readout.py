@@ -29,7 +29,6 @@ Given = FirstLayer | FeatureSample | FeatureMoments
 TOLERANCE = 1e-3  # relative, of errors, that strata are asked for; the theory is off by 1 / n
 ROUGH_SHARE = 0.2  # of the tolerance, that errors are known to which are only compared
 WIDER = 1.1  # factor of variances, for the sensitivity of a classification error
-LOOSER = 10  # times the tolerance, that columns beside the errors are known to
 
 # Errors of one readout: of the target and of the label, in the loss, and of the class; the part of
 # the first that the readout's samples are the reason of; its squared norm over p; standard errors;
@@ -132,9 +131,8 @@ class _Point:
     account: dict[str, Any] = field(default_factory=UNKNOWN_POINT.copy)
 
     def settle(self, model: Given) -> ReadoutPoints:
-        """Errors on strata refined until they converge, in nodes and in special directions: they
-        agree with errors on coarser strata with one more direction; or with errors on coarser
-        strata, where one more direction changes little.
+        """Errors on strata of so many special directions that one more changes little, with more
+        and more nodes until errors agree with those on coarser strata.
 
         Raises ``GivenUp`` where that is not reached.
         """
@@ -151,28 +149,22 @@ class _Point:
         most_directions = first_count if model.beside is not None else max(first_count, len(SHARES))
         for directions in range(first_count, most_directions + 1):
             self.account["directions"] = directions
-            fine_readout = self._solved(model.stratified(1, directions))
+            rough = self._solved(model.stratified(0, directions), ROUGH_SHARE)
             wider = model.stratified(0, directions + 1, last=3)
-            beyond = self._solved(wider or model.stratified(0, directions), ROUGH_SHARE)
-            error_change = _readout_changes(beyond, fine_readout)
-            self.account["quadrature_error"] = _largest(error_change)
-            if _largest(error_change) <= self.tol:
-                return _without_errors(fine_readout, error_change > LOOSER * self.tol)
-            rough = self._solved(model.stratified(0, directions), ROUGH_SHARE) if wider else beyond
-            wider_change = _readout_changes(beyond, rough)
-            level_change = _readout_changes(rough, fine_readout)
-            if _largest(wider_change) <= max(direction_tol, _largest(level_change)):
+            beyond = rough if wider is None else self._solved(wider, ROUGH_SHARE)
+            wider_change = _largest_change(rough, beyond)
+            if wider_change <= direction_tol:
                 break
-        for level in itertools.count(2):
-            self.account["quadrature_error"] = max(_largest(level_change), _largest(wider_change))
-            if _largest(level_change) <= self.tol:
+        for level in itertools.count(1):
+            fine_readout = self._solved(model.stratified(level, directions))
+            level_change = _largest_change(rough, fine_readout)
+            self.account["quadrature_error"] = max(level_change, wider_change)
+            if level_change <= self.tol:
                 break
-            rough, fine_readout = fine_readout, self._solved(model.stratified(level, directions))
-            level_change = _readout_changes(rough, fine_readout)
-        if _largest(wider_change) > direction_tol:
+            rough = fine_readout
+        if wider_change > direction_tol:
             raise GivenUp(Status.QUADRATURE)
-        loose_errors = (level_change > LOOSER * self.tol) | (wider_change > LOOSER * direction_tol)
-        return _without_errors(fine_readout, loose_errors)
+        return fine_readout
 
     def _solved(self, stratified: Stratified | None, tol_share: float = 0.05) -> ReadoutPoints:
         """Solve the point on ``stratified``, to ``tol_share`` of the tolerance, from the last
@@ -202,24 +194,13 @@ class _Point:
         return ReadoutPoints(columns, point_solution.posterior, stratified, confusion)
 
 
-def _readout_changes(coarse: ReadoutPoints, fine: ReadoutPoints) -> Array:
-    """Relative changes of all ``ERRORS`` from one solution to the next; an error below a small part
-    of the labels' power is compared with that part."""
+def _largest_change(coarse: ReadoutPoints, fine: ReadoutPoints) -> float:
+    """Largest relative change of the ``ERRORS`` that are known, from one solution to the next; an
+    error below a small part of the labels' power is compared with that part."""
     assert fine.given is not None
     before, after = (np.array([point.columns[name] for name in ERRORS]) for point in (coarse, fine))
-    return np.abs(after - before) / np.maximum(np.abs(after), 1e-7 * fine.given.moments.power)
-
-
-def _largest(error_changes: Array) -> float:
-    """Largest of the first five changes, which are of errors; NaN ones are left out."""
-    return float(np.nanmax(error_changes[:5]))
-
-
-def _without_errors(readout_point: ReadoutPoints, unknown: Array) -> ReadoutPoints:
-    """Copy of ``readout_point`` with NaN for the ``ERRORS`` where ``unknown`` (a mask over them) is
-    True."""
-    nan_errors: dict[str, Any] = dict.fromkeys(itertools.compress(ERRORS, unknown), np.nan)
-    return readout_point._replace(columns=readout_point.columns | nan_errors)
+    changes = np.abs(after - before) / np.maximum(np.abs(after), 1e-7 * fine.given.moments.power)
+    return float(np.nanmax(changes))
 
 
 def errors_at(stratified: Stratified, solved: Solved, loss: Loss) -> tuple[Array, Array | None]:

@@ -114,12 +114,9 @@ def _ridge_point(equations: StrataEquations, start: Posterior | None, tol: float
         return ((mean_squares + v_of_T) / V).ravel()
 
     def size(x: Array) -> Array:
-        """Scale of changes of the errors x: each error, which may be far less than omega^2, or a
-        part of their mean over strata and the rounding of E omega^2 if that is larger."""
+        """Scale of changes of the errors x: each error, or a part of their mean over strata."""
         error_sizes = V * np.abs(x.reshape(mean_squares.shape))
-        square = averaged(equations.size2(under.centre, strata.positive(under.variance + v_of_T)))
-        least_error = 1e-4 * (error_sizes @ shares) + 1e-12 * (square @ shares)
-        return (np.maximum(error_sizes, least_error[:, None]) / V).ravel()
+        return (np.maximum(error_sizes, 1e-4 * (error_sizes @ shares)[:, None]) / V).ravel()
 
     freedom = equations.freedom(G, slope, V)
     # contraction rate of the errors' map; bounded, as G is less accurate for very many samples

@@ -42,45 +42,26 @@ def _odd_moments(
 
     The step in z is h = 2 ``step``.  The nodes z = h j - shift move with kappa so that f is
     only ever needed at multiples of one ``unit``; their weights are those at h j times
-    exp(h j shift - shift^2 / 2).  Sums run over integers, numbers scaled by 2^bits, which
-    Python multiplies several times faster than mpf.
+    exp(h j shift - shift^2 / 2).
     """
     kappa, _ = gaussian_rule(step, digits)
     if variance == 0:
         kappa_values = [odd_function(kappa_slope * kappa_x) for kappa_x in kappa]
         return [(f, mp.zero, f**2) for f in kappa_values]
-    double_step, bits = 2 * step, mp.prec
-    z_unit = double_step * mp.sqrt(variance)
-
-    def scaled(kappa_x: Any) -> int:
-        return int(mp.nint(mp.ldexp(kappa_x, bits)))
-
-    def unscaled(mp_total: int, mp_factors: int) -> Any:
-        return mp.ldexp(mp.mpf(mp_total), -mp_factors * bits)
-
-    @cache
-    def function_value(node_index: int) -> int:
-        return scaled(odd_function(node_index * z_unit))
-
-    def powers(mp_q: Any) -> list[int]:
-        """q^0, ..., q^last, scaled."""
-        factor = scaled(mp_q)
-        return list(accumulate(repeat(factor, last), lambda a, b: a * b >> bits, initial=1 << bits))
-
-    centred_weights = [scaled(w) for w in gaussian_rule(double_step, digits)[1]]
-    last = len(centred_weights) // 2
-    right_moments: Moments = []
+    z, centred_weights = gaussian_rule(2 * step, digits)
+    root, last, right_moments = mp.sqrt(variance), len(z) // 2, []
+    unit = 2 * step * root
+    function_value = cache(lambda index: odd_function(index * unit))
     for s in (kappa_slope * kappa_x for kappa_x in kappa[len(kappa) // 2 :]):
-        middle = int(mp.nint(s / z_unit))
-        z_shift = s / mp.sqrt(variance) - middle * double_step
-        tilt = powers(mp.exp(-double_step * z_shift))[:0:-1] + powers(mp.exp(double_step * z_shift))
+        middle = int(mp.nint(s / unit))
+        shift = s / root - 2 * step * middle
+        first_tilt, ratio = mp.exp(z[0] * shift - shift**2 / 2), mp.exp(2 * step * shift)
+        tilt = accumulate(repeat(ratio, 2 * last), mul, initial=first_tilt)
         function_row = [function_value(i) for i in range(middle - last, middle + last + 1)]
-        f_terms = [w * t * f for w, t, f in zip(centred_weights, tilt, function_row, strict=True)]
-        norm = mp.exp(-(z_shift**2) / 2)
-        odd_mean = norm * unscaled(sum(f_terms), 3)
-        moment = norm * double_step * unscaled(sum(map(mul, range(-last, last + 1), f_terms)), 3)
-        odd_power = norm * unscaled(sum(map(mul, f_terms, function_row)), 4)
-        right_moments.append((odd_mean, moment - z_shift * odd_mean, odd_power))
+        f_terms = _product(centred_weights, list(tilt), function_row)
+        odd_mean = mp.fsum(f_terms)
+        moment, odd_power = mp.fdot(z, f_terms), mp.fdot(f_terms, function_row)
+        right_moments.append((odd_mean, moment - shift * odd_mean, odd_power))
     left = [(-odd_mean, moment, odd_power) for odd_mean, moment, odd_power in right_moments[:0:-1]]
     return left + right_moments
 

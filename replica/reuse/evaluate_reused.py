@@ -17,7 +17,7 @@ from solvers.results import Array, Indices, Status
 from ..convex import Loss, solve_on_growing_tables
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
-from ..saddle_point import Evaluation, unknown_overlaps
+from ..saddle_point import Evaluation, Overlaps, unknown_overlaps
 from .cavity import TINY, Cavity, CavityEquations, Form, Forms, SampleClass, cavity_map
 from .sample_nodes import SAMPLE_RULES, Features, SampleNodes, strata
 
@@ -35,10 +35,9 @@ class ReadoutPoint(NamedTuple):
         Of the prediction's mean over the initial rows, and over these rows; they add to ``test``.
     squared_norm : float
         |a|^2 over the dimension.
-    m, theta, psi, chi : (A,), (A,), (A,), (A,)
-        Overlaps of the readout of every kind.
-    Q1, q2 : (A, A), (A,)
-        Overlaps in the variance of the output given kappa, (4.7), psi psi^T among the first.
+    overlaps : Overlaps
+        Of the readout of every kind, without V1 and V2; theta and chi are (A, 2), psi is NaN for
+        several directions.
     stability : (A, A)
         Derivatives of k_b in g_c, symmetric.
     residual : float
@@ -51,12 +50,7 @@ class ReadoutPoint(NamedTuple):
     bias: float
     variance: float
     squared_norm: float
-    m: Array
-    theta: Array
-    psi: Array
-    chi: Array
-    Q1: Array
-    q2: Array
+    overlaps: Overlaps
     stability: Array
     residual: float
 
@@ -207,11 +201,11 @@ class Readout(CavityEquations):
         bias = float(s.weights @ (s.target - prediction) ** 2 + np.sum(mu1_products * mean_Q1))
         error_variance = float(np.sum(mu1_products * rows_Q1) + q2 @ mu2 @ s.weights)
         output_sd = np.sqrt(np.einsum("bn,bc,cn->n", mu1, mean_Q1 + rows_Q1, mu1) + q2 @ mu2)
-        spike_axis = np.append(s.gamma, s.rho)
-        overlap = spike_axis @ fields
+        special = np.stack([sqrt_g * (np.append(s.gamma, s.rho) @ fields), chi], axis=1)
         psi = np.full(A, np.nan)
         if D == 1:
             psi = sqrt_g * (fields[0] * s.rho - fields[-1] * s.gamma[0])
+        Q1 = np.outer(psi, psi) + mean_Q1 + rows_Q1  # Eq. (4.7)
         return ReadoutPoint(
             test=bias + error_variance,
             train=self.lam * (stationary_value - squared) / (self.counts[0] + self.counts[2]),
@@ -219,12 +213,7 @@ class Readout(CavityEquations):
             bias=bias,
             variance=error_variance,
             squared_norm=squared,
-            m=m,
-            theta=sqrt_g * overlap,
-            psi=psi,
-            chi=chi,
-            Q1=np.outer(psi, psi) + mean_Q1 + rows_Q1,
-            q2=q2,
+            overlaps=Overlaps(np.nan * Q1, np.nan * q2, m, special, psi[:, None], Q1, q2),
             stability=local.stability,
             residual=max(readout_violation, *self.violations(g, G, cavity_forms)[2:]),
         )
@@ -288,13 +277,11 @@ def evaluate_reused(
             errors_before = np.array([evaluation.test_error[i], evaluation.train_error[i]])
             error_change = np.abs(errors_before / [point.test, point.train] - 1).max()
             error_change = np.nan_to_num(error_change, nan=np.inf)  # of the first strata
-            overlaps = evaluation.overlaps
-            overlaps.m[i], overlaps.Q1[i], overlaps.q2[i] = point.m, point.Q1, point.q2
-            overlaps.theta[i].T[:] = [point.theta, point.chi][: 1 + network_rows.row_norms]
-            overlaps.psi[i, :, 0] = point.psi
+            special = point.overlaps.theta[:, : 1 + network_rows.row_norms]
             is_lost = point.test < IN_DOUBT * float(nodes.weights @ nodes.y**2) or point.train < 0
             evaluation.store(
                 i,
+                overlaps=point.overlaps._replace(theta=special),
                 test_error=point.test,
                 train_error=point.train,
                 loss_error=(point.test + label_noise) / 2,

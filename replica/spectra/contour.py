@@ -46,7 +46,6 @@ from solvers.rules import (
     gaussian_density,
     graded_breaks,
     half_range,
-    trapezoid,
 )
 
 from ..equivalence import Table, group_kinds
@@ -179,9 +178,6 @@ def complex_moments(student: Activation, s: Array, c: float) -> Moments:
     return Moments(*moment_integral.value)
 
 
-CONTOUR_NODES = 512  # nodes of the contour for s
-
-
 def with_complex_batch(network: NetworkRows, rows: TrainedRows) -> TrainedRows:
     """Rows of a ``network`` after one step, with the residuals of their batch on complex nodes.
 
@@ -257,26 +253,12 @@ def _candidate_rules(labels: LabelLaw, scale: float) -> Iterator[Rule]:
 
 
 def _on_contour(target: Any) -> Rule:
-    """Noiseless labels on a contour for s that meets the real line at the target's kinks.
+    """Noiseless labels on a contour for s, off the real line on every interval between two of the
+    target's kinks, where it meets the line.
 
     Nodes are NaN if the target does not take complex arguments.
     """
-    if target.kinks:
-        contour_s, contour_weights = _contour_between_kinks(target)
-    else:
-        real_rule = trapezoid(CONTOUR_NODES, half_range(CONTOUR_NODES))
-        contour_s, contour_weights = contour(
-            *sides_and_turns(real_rule.nodes, target(real_rule.nodes) ** 2), CONTOUR_NODES, 1.0
-        )
-    try:
-        return _merged_labels(target.function(contour_s.copy()), contour_weights)
-    except (TypeError, ValueError):  # the target does not take complex numbers
-        return Rule(np.full(contour_s.shape, np.nan), contour_weights)
-
-
-def _contour_between_kinks(target: Any) -> tuple[Array, Array]:
-    """Contour for s, and its weights, off the real line on every interval between two kinks."""
-    farthest_s = half_range(CONTOUR_NODES)
+    farthest_s = half_range(512)
     # 24 nodes a panel of length 1: the poles are 0.15 away
     kink_rule = gauss_legendre(24, graded_breaks(target.kinks, farthest_s), farthest_s, 1.0)
     real_s, s = kink_rule.nodes, kink_rule.nodes.astype(complex)
@@ -287,7 +269,11 @@ def _contour_between_kinks(target: Any) -> tuple[Array, Array]:
         if side:
             s[inside], s_slope[inside] = contour_points(real_s[inside], side, turns, 1.0, kink_pair)
     contour_weights = kink_rule.weights * s_slope * np.exp((real_s**2 - s**2) / 2)
-    return s, contour_weights / contour_weights.sum()
+    contour_weights /= contour_weights.sum()
+    try:
+        return _merged_labels(target.function(s), contour_weights)
+    except (TypeError, ValueError):  # the target does not take complex numbers
+        return Rule(np.full(s.shape, np.nan), contour_weights)
 
 
 def _with_small_noise(noiseless_rule: Rule, noise: float) -> Rule:

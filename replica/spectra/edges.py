@@ -1,9 +1,8 @@
 """Edges of the spectrum.  docs/theory.md 9.
 
-Outside the spectrum V is real and z a smooth function of s along the curve of real solutions;
-an edge is where the curve turns back, dz/ds = 0.  There the Jacobian of (4.1)-(4.4) is singular
-in V at fixed z, but not in (V, z) at fixed s: the edge is a simple zero of dz/ds, found by a
-secant method to rounding.  A search on a logarithmic grid brackets the edges first.
+A logarithmic grid brackets the ends of the density, and the brackets are divided.  At an edge the
+squared density is analytic in x and has a simple zero, which is extrapolated from places inside,
+to rounding.
 
 Not every spectrum has edges.  Where the conditional variance of the features comes arbitrarily
 close to 0 or infinity (or, slowly enough, to its supremum) in the tails of kappa, the density
@@ -11,10 +10,11 @@ runs out like the tails of the Gaussian; its end is then put where x times the d
 below ``NEGLIGIBLE_MASS`` and marked as not sharp.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.linear import solve_rows
 from solvers.results import Array, ConvergenceError
 
 from ..equivalence import Table
@@ -23,6 +23,7 @@ from .resolvent import Resolvent
 
 SMALLEST_X = 1e-18  # lower end of an interval that reaches 0, relative to its upper end
 NEGLIGIBLE_MASS = 1e-10  # x times the density, below which the spectrum counts as ended
+STEEP_MASS = 1e-7  # the same a millionth of x inside an edge, at least
 
 
 def support(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array, NDArray[np.bool_]]:
@@ -30,15 +31,50 @@ def support(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array, NDArray
 
     ``mass`` is x times the density on a grid of increasing x.
     """
+
+    def density_at(places: Array) -> NDArray[np.bool_]:
+        return mass_per_log(resolvent, places) > NEGLIGIBLE_MASS
+
     x, mass = _refine_at_dips(resolvent, x, mass)
     has_density = mass > NEGLIGIBLE_MASS
-    cells = np.flatnonzero(has_density[1:] != has_density[:-1])
-    support_edges, sharp = _edges_in_cells(resolvent, x[cells], x[cells + 1], has_density[cells])
+    inside, outside = density_ends(x, has_density, density_at, pieces=16, rounds=4)
+    cell, count = (inside - outside)[..., None], np.arange(4.0)
+    square = mass_per_log(resolvent, (inside[..., None] + cell * count).ravel()) ** 2
+    square = square.reshape(*inside.shape, 1, 4)
+    with np.errstate(all="ignore"):  # ends of the grid have no cell
+        # Lagrange's polynomial for the place as a function of the squared density, at 0
+        factors = square / (square - square.swapaxes(2, 3))
+        factors[..., range(4), range(4)] = 1.0
+        edges = inside + cell[..., 0] * (factors.prod(axis=-1) @ count)
+        # in a tail the density at a cell's distance is as small as at its end
+        sharp = ((edges - inside) * (edges - outside) < 0) & (square[..., 0, 1] > STEEP_MASS**2)
+    edges = np.where(sharp, edges, np.sqrt(inside * outside))
     if has_density[0]:
-        support_edges, sharp = np.append(0.0, support_edges), np.append(False, sharp)
-    if has_density[-1]:
-        support_edges, sharp = np.append(support_edges, x[-1]), np.append(sharp, False)
-    return support_edges.reshape(-1, 2), sharp.reshape(-1, 2)
+        edges[0, 0] = 0.0
+    return edges, sharp
+
+
+def density_ends(
+    x: Array,
+    has_density: NDArray[np.bool_],
+    density_at: Callable[[Array], NDArray[np.bool_]],
+    pieces: int,
+    rounds: int,
+) -> tuple[Array, Array]:
+    """Places (n, 2) right inside and right outside the ends of n intervals with a density, of which
+    a grid of increasing x (P,) tells where it ``has_density``: its cells are divided into
+    ``pieces``, so many ``rounds``.  The ends of the grid itself are both."""
+    cells = np.flatnonzero(has_density[1:] != has_density[:-1])
+    low, high = x[cells], x[cells + 1]
+    inside, outside = np.where(has_density[cells], (low, high), (high, low))
+    for _ in range(rounds):
+        places = np.geomspace(inside, outside, pieces + 1, axis=1)
+        with_density = density_at(places[:, 1:-1].ravel()).reshape(len(cells), -1)
+        last = np.logical_and.accumulate(with_density, axis=1).sum(axis=1)
+        inside, outside = places[np.arange(len(cells)), [last, last + 1]]
+    first, final = x[:1][has_density[:1]], x[-1:][has_density[-1:]]
+    inside, outside = (np.concatenate([first, ends, final]) for ends in (inside, outside))
+    return inside.reshape(-1, 2), outside.reshape(-1, 2)
 
 
 def mass_per_log(resolvent: Resolvent, x: Array, U: Array | None = None) -> Array:
@@ -99,86 +135,6 @@ def _refine_at_dips(resolvent: Resolvent, x_grid: Array, mass: Array) -> tuple[A
         x_order = np.argsort(x_grid)
         x_grid, mass = x_grid[x_order], mass[x_order]
     return x_grid, mass
-
-
-def _edges_in_cells(
-    resolvent: Resolvent, low: Array, high: Array, low_has_density: NDArray[np.bool_]
-) -> tuple[Array, NDArray[np.bool_]]:
-    """The edge in every cell (low, high), and whether it is sharp.
-
-    ``low_has_density`` is true where the lower end of the cell carries density.
-    """
-    edges = np.full(len(low), np.nan)
-    low, high = low.copy(), high.copy()
-    for _ in range(4):  # cells are divided by 16 each time: five digits where no edge is sharp
-        cells = np.flatnonzero(np.isnan(edges))
-        turns = turning_point(resolvent, np.where(low_has_density, high, low)[cells])
-        edges[cells] = np.where((turns >= low[cells]) & (turns <= high[cells]), turns, np.nan)
-        cells = np.flatnonzero(np.isnan(edges))
-        if not cells.size:
-            break
-        x = np.geomspace(low[cells], high[cells], 17, axis=1)
-        has_density = mass_per_log(resolvent, x[:, 1:-1].ravel()) > NEGLIGIBLE_MASS
-        before_edge = has_density.reshape(len(cells), -1) == low_has_density[cells, None]
-        edge_cell = np.logical_and.accumulate(before_edge, axis=1).sum(axis=1)
-        cell_index = np.arange(len(cells))
-        low[cells], high[cells] = x[cell_index, edge_cell], x[cell_index, edge_cell + 1]
-    is_sharp = ~np.isnan(edges)
-    return np.where(is_sharp, edges, np.sqrt(low * high)), is_sharp
-
-
-def turning_point(resolvent: Resolvent, x: Array) -> Array:
-    """Point z with dz/ds = 0 on the curve of real solutions through x (P,) outside the spectrum.
-
-    NaN where none is found or 1 + V(kappa) changes sign.
-    """
-    V, edge_z = resolvent.solutions(x.astype(complex)), x.astype(complex)
-    transform = resolvent.transform(V)
-    with np.errstate(all="ignore"):  # points without a turning point diverge
-        V, edge_z, dz_ds, d2z_ds2 = _solution_at_transform(resolvent, V, edge_z, transform)
-        for _ in range(12):  # six are enough where the cell has an edge
-            # at most half of the distance to s = 0, where z is infinite
-            s_step = np.clip((-dz_ds / d2z_ds2).real, -np.abs(transform) / 2, np.abs(transform) / 2)
-            still_moving = np.abs(s_step) > 1e-12 * np.abs(transform)
-            if not still_moving.any():
-                break
-            transform = transform + np.where(np.isfinite(s_step), s_step, 0.0)
-            V, edge_z, dz_ds, d2z_ds2 = _solution_at_transform(resolvent, V, edge_z, transform)
-        is_edge = np.abs(dz_ds) * np.abs(transform) < 1e-6 * np.abs(edge_z)
-        is_edge &= resolvent.one_sign(V) & (np.abs(edge_z.imag) < 1e-9 * np.abs(edge_z))
-    return np.where(is_edge, edge_z.real, np.nan)
-
-
-def _solution_at_transform(
-    resolvent: Resolvent, V: Array, z: Array, s: Array
-) -> tuple[Array, Array, Array, Array]:
-    """V and z where the transform is s, with dz/ds and d^2z/ds^2, by Newton from guesses V, z."""
-    for _ in range(8):
-        bordered_system = _bordered_system(resolvent, V, z)
-        system_error = np.column_stack([resolvent.residual(V, z)[0], resolvent.transform(V) - s])
-        bordered_step = solve_rows(bordered_system, -system_error)
-        V, z = V + bordered_step[:, :-1], z + bordered_step[:, -1]
-        if not (np.abs(bordered_step).max(axis=1) > 1e-12 * np.abs(V).max(axis=1)).any():
-            break
-    unit_transform = np.zeros_like(system_error)
-    unit_transform[:, -1] = 1
-    tangent = solve_rows(_bordered_system(resolvent, V, z), unit_transform)
-    # second derivative: finite difference of the system along the tangent
-    h = (1e-5 * np.abs(s))[:, None]
-    ahead = _bordered_system(resolvent, V + h * tangent[:, :-1], z + h[:, 0] * tangent[:, -1])
-    d2z_ds2 = (solve_rows(ahead, unit_transform) - tangent)[:, -1] / h[:, 0]
-    return V, z, tangent[:, -1], d2z_ds2
-
-
-def _bordered_system(resolvent: Resolvent, V: Array, z: Array) -> Array:
-    """Bordered Jacobian (P, D + 1, D + 1): derivatives of the equations and of s in (V, z)."""
-    edge_residual, V_derivative = resolvent.residual(V, z)
-    z_derivative = resolvent.residual(V, z + 1)[0] - edge_residual  # linear in z
-    D = V.shape[1]
-    bordered_jacobian = np.zeros((len(V), D + 1, D + 1), dtype=complex)
-    bordered_jacobian[:, :D, :D], bordered_jacobian[:, :D, D] = V_derivative, z_derivative
-    bordered_jacobian[:, D, D - resolvent.responses.groups : D] = resolvent.ratio
-    return bordered_jacobian
 
 
 def angle_of(x: Array, low: float, high: float) -> Array:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from solvers.arrays import diagonal_view
@@ -24,7 +25,7 @@ from solvers.results import Array, ConvergenceError, Indices, Status
 
 from ..given import FirstLayer, Strata, check_memory
 from .density import SpectralDensity, even_angles
-from .edges import angle_of, x_at_angle
+from .edges import angle_of, density_ends, x_at_angle
 
 LOG_V_TOLERANCE = 1e-5  # on log V
 POINTS_PER_INTERVAL = 32  # of the grid between two edges
@@ -109,37 +110,32 @@ def _spectrum_on_strata(model: FirstLayer, solver: "_BulkSolver", samples: float
     """The spectrum on one set of strata, without error estimates."""
     from scipy.interpolate import CubicSpline
 
-    x, scan_mass, scan_V = _scan_downwards(solver)
-    has_density = scan_mass > NEGLIGIBLE_DENSITY
+    decades = np.log10(solver.highest / solver.lowest)
+    x_down = np.geomspace(solver.highest, solver.lowest, int(10 * decades) + 2)
+    known = [(solver.highest, solver.leading_order(solver.highest))]  # x, and V there
+
+    def mass_along(places: Array) -> Array:
+        """x times the density from one place to the next, from the nearest that is known."""
+        nearest_V = min(known, key=lambda pair: abs(np.log(pair[0] / places[0])))[1]
+        mass, V = solver.density_along(places, nearest_V)
+        with_density = zip(places, V, mass > NEGLIGIBLE_DENSITY, strict=True)
+        known.extend((place, place_V) for place, place_V, is_inside in with_density if is_inside)
+        return mass
+
+    def density_at(places: Array) -> NDArray[np.bool_]:
+        return np.array([mass_along(place)[0] > NEGLIGIBLE_DENSITY for place in places[:, None]])
+
+    x, has_density = x_down[::-1], mass_along(x_down)[::-1] > NEGLIGIBLE_DENSITY
     if not has_density.any():
         raise ConvergenceError("no density was found anywhere", None)
-    edge_ends = [x[0]] if has_density[0] else []
-    for k in np.flatnonzero(has_density[1:] != has_density[:-1]):
-        outer_x, inner_x = (x[k], x[k + 1]) if has_density[k + 1] else (x[k + 1], x[k])
-        start_V = scan_V[k + 1] if has_density[k + 1] else scan_V[k]
-        for _ in range(8):
-            middle_x = np.sqrt(outer_x * inner_x)
-            (mass_at_middle,), (V_at_middle,) = solver.density_along(np.array([middle_x]), start_V)
-            if mass_at_middle > NEGLIGIBLE_DENSITY:
-                inner_x, start_V = middle_x, V_at_middle
-            else:
-                outer_x = middle_x
-        edge_ends.append(inner_x)
-    if has_density[-1]:
-        edge_ends.append(x[-1])
-    layer_edges = np.array(edge_ends)[::-1].reshape(-1, 2)
-    layer_sharp = np.full(layer_edges.shape, True)
-    layer_sharp[0, 0] = not has_density[-1]
-    curves = []
-    for (low_edge, high_edge), sharp_low in zip(layer_edges, layer_sharp[:, 0], strict=True):
+    layer_edges, outside = density_ends(x, has_density, density_at, pieces=2, rounds=8)
+    layer_sharp, curves = layer_edges != outside, []
+    for (low_edge, high_edge), padding in zip(layer_edges, layer_sharp.astype(int), strict=True):
         curve_angle = even_angles(POINTS_PER_INTERVAL)
-        angle_x = x_at_angle(curve_angle, low_edge, high_edge)[::-1]
-        start_V = scan_V[int(np.argmin(np.abs(np.log(x / angle_x[0]))))]
-        scan_mass = solver.density_along(angle_x, start_V)[0][::-1]
-        curve_finite = np.isfinite(scan_mass)  # next to an edge the iteration may fail
-        curve_padding = int(sharp_low), 1
-        curve_angle = np.pad(curve_angle[curve_finite], curve_padding, constant_values=(0.0, np.pi))
-        curves.append(CubicSpline(curve_angle, np.pad(scan_mass[curve_finite], curve_padding)))
+        mass = mass_along(x_at_angle(curve_angle, low_edge, high_edge)[::-1])[::-1]
+        curve_finite = np.isfinite(mass)  # next to an edge the iteration may fail
+        curve_angle = np.pad(curve_angle[curve_finite], padding, constant_values=(0.0, np.pi))
+        curves.append(CubicSpline(curve_angle, np.pad(mass[curve_finite], padding)))
     return LayerSpectrum(
         model=model,
         samples=samples,
@@ -149,20 +145,6 @@ def _spectrum_on_strata(model: FirstLayer, solver: "_BulkSolver", samples: float
         outliers=solver.outliers[solver.outliers > layer_edges.max()],
         curves=tuple(curves),
     )
-
-
-def _scan_downwards(solver: "_BulkSolver") -> tuple[Array, Array, list[Array]]:
-    """Decreasing x (P,) over the whole spectrum, x times the density there, and V."""
-    decades = np.log10(solver.highest / solver.lowest)
-    scan_x = np.geomspace(solver.highest, solver.lowest, int(10 * decades) + 2)
-    scan_masses, scan_V = np.empty(0), [solver.leading_order(solver.highest)]
-    for grid_block in np.array_split(scan_x, int(decades) + 1):
-        block_mass, V_of_block = solver.density_along(grid_block, scan_V[-1])
-        scan_masses, scan_V = np.append(scan_masses, block_mass), scan_V + V_of_block
-        bulk_mass = np.nansum(scan_masses) * np.log(scan_x[0] / scan_x[1])
-        if not scan_masses[-1] > NEGLIGIBLE_DENSITY and bulk_mass > 0.98 * solver.mass:
-            break
-    return scan_x[: scan_masses.size], scan_masses, scan_V[1:]
 
 
 class _BulkSolver:

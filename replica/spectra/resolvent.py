@@ -33,7 +33,7 @@ class Resolvent:
     Attributes
     ----------
     real : Responses
-        Features on real kappa, for z < 0 and for the signs of 1 + V.
+        Features on real kappa, for z < 0.
     responses : Responses
         Features for other z: on a contour for kappa, where there is one.
     alpha : float
@@ -115,17 +115,6 @@ class Resolvent:
         if not is_solution.all():
             solution[~is_solution] = self.by_continuation(z[~is_solution])
         return solution
-
-    def one_sign(self, coordinates: Array) -> NDArray[np.bool_]:
-        """True (P,) where 1 + V(kappa) has the same sign for all kappa, for real
-        ``coordinates`` (P, D).
-
-        So it has outside the spectrum: where 1 + V(kappa) = 0, a sample of that kappa makes an
-        isolated eigenvalue.
-        """
-        response_coefficients = self.real.table.response_coefficients
-        one_plus_V = 1 + self.responses.from_analytic(coordinates).real @ response_coefficients
-        return np.asarray((one_plus_V > 0).all(axis=1) | (one_plus_V < 0).all(axis=1))
 
     def winding(self, coordinates: Array) -> Array:
         """Number of zeros of 1 + V between the real line and the contour, (P,).

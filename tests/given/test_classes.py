@@ -90,33 +90,45 @@ def test_nearly_all_rows_are_nearly_leave_one_out(samples):
     assert nearly.test_error == pytest.approx(whole.test_error, rel=0.01)
 
 
-def test_outputs_are_those_of_one_at_a_time():
-    """Two real labels: errors add up."""
-    features, y = pixels(150, 12, labels="reals")
-    other = np.cos(3 * y) + features[:, 0]
-    together, first, second = (
-        solve(FeatureSample(features=features, labels=labels), samples=60, lam=0.05)
-        for labels in (np.column_stack([y, other]), y, other)
-    )
+ROWS_OR_STRATA = pytest.mark.parametrize(
+    ("samples", "by_rows"), [(40, True), (120, True), (10, False), (700, False)]
+)
+
+
+@ROWS_OR_STRATA
+def test_outputs_are_those_of_one_at_a_time(samples, by_rows):
+    """Two real labels: errors add up, also in strata within which labels go with the features."""
+    features, of = classes_of(150, 8, 3)
+    labels = np.column_stack([features[:, 0] + of, np.cos(features[:, 1])])
+    strata = None if by_rows else of
+    together, *each = (
+        solve(
+            FeatureSample(features=features, labels=y, strata=strata),
+            samples=samples, lam=0.05, quadrature_tol=1e-7,
+        )
+        for y in (labels, labels[:, 0], labels[:, 1])
+    )  # fmt: skip
     for name in ("test_error", "train_error", "readout_variance"):
+        added = sum(getattr(one, name) for one in each)
         # what iterations of one label stop at
-        added = getattr(first, name) + getattr(second, name)
-        assert getattr(together, name) == pytest.approx(added, rel=1e-6), name
+        assert getattr(together, name) == pytest.approx(added, rel=1e-8), name
     assert together.confusion is None
     assert np.isnan(together.classification_error)
 
 
-@pytest.mark.parametrize("samples", [40, 120])
-def test_two_outputs_are_one_label(samples):
+@ROWS_OR_STRATA
+def test_two_outputs_are_one_label(samples, by_rows):
     """With an intercept the outputs of two classes are (1 +- f) / 2."""
     features, y = pixels(150, 12)
-    labels = np.column_stack([y < 0, y > 0]).astype(float)
-    two = FeatureSample(features=features, labels=labels, classes=["-", "+"], intercept=True)
-    one = FeatureSample(features=features, labels=y, intercept=True)
+    labels, strata = np.column_stack([y < 0, y > 0]).astype(float), None if by_rows else y
+    of = dict(features=features, strata=strata, intercept=True)
+    two, one = FeatureSample(labels=labels, classes=["-", "+"], **of), FeatureSample(labels=y, **of)
     found, expected = (
         solve(each, samples=samples, lam=0.05, quadrature_tol=1e-7) for each in (two, one)
     )
-    assert found.test_error == pytest.approx(expected.test_error / 2, rel=1e-8)
+    for name in ("test_error", "train_error", "readout_variance"):
+        half = getattr(expected, name) / 2
+        assert getattr(found, name) == pytest.approx(half, rel=1e-8), name
     assert found.classification_error == pytest.approx(expected.classification_error, abs=1e-8)
 
 

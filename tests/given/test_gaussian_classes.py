@@ -88,39 +88,6 @@ def test_fits_of_a_gaussian_population(count, p, samples, noted, off):
     assert (np.abs(found - mean) <= allowed * mean + 2 * stderr).all(), found / mean - 1
 
 
-def test_two_outputs_are_one_label():
-    """With an intercept the outputs of two classes are (1 +- f) / 2."""
-    features, of = population(2, 8)(400)
-    y = np.where(of, 1.0, -1.0)
-    two = FeatureSample(
-        features=features, labels=np.eye(2)[of], classes=["-", "+"], strata=of, intercept=True
-    )
-    one = FeatureSample(features=features, labels=y, strata=of, intercept=True)
-    for samples in (10, 700):
-        found, expected = (
-            solve(each, samples=samples, lam=0.05, quadrature_tol=1e-7) for each in (two, one)
-        )
-        for name in ("test_error", "train_error", "readout_variance"):
-            half = getattr(expected, name) / 2
-            assert getattr(found, name) == pytest.approx(half, rel=1e-8), name
-        wrong = expected.classification_error
-        assert found.classification_error == pytest.approx(wrong, abs=1e-8)
-
-
-def test_real_outputs_are_those_of_one_at_a_time():
-    """In strata within which labels vary, so that they go with the features."""
-    features, of = population(3, 8)(300)
-    labels = np.column_stack([features[:, 0] + of, np.cos(features[:, 1])])
-    samples = dict(samples=500, lam=0.05, quadrature_tol=1e-7)
-    together, *each = (
-        solve(FeatureSample(features=features, labels=y, strata=of), **samples)
-        for y in (labels, labels[:, 0], labels[:, 1])
-    )
-    for name in ("test_error", "train_error", "readout_variance"):
-        added = sum(getattr(one, name) for one in each)
-        assert getattr(together, name) == pytest.approx(added, rel=1e-8), name
-
-
 def test_more_samples_than_rows_are_of_the_classes():
     features, of = population(3, 8)(300)
     names = np.array(["b", "c", "a"])[of]

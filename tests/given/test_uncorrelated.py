@@ -124,7 +124,8 @@ def test_disjoint_patches(student, expected, fits):
     layer = FirstLayer(
         weights=weights, student=student, target="z1", directions=np.eye(300)[0], noise=0.1
     )
-    point = solve(layer, samples=100, lam=0.05)
+    tol = 1e-4 if student == "linear" else None  # whose strata are exact: iterations to 5e-6
+    point = solve(layer, samples=100, lam=0.05, quadrature_tol=tol)
     assert point.converged
     found = np.array([point.test_error, point.train_error])
     # strata of a linear student are exact, others known to 1e-3

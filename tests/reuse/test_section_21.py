@@ -109,7 +109,8 @@ def test_parts_of_the_error_and_overlaps(row):
     readout = replace(readout, strata=without_pairs(readout.strata))
     cavity = readout.solve_cavity()
     found = readout.errors(cavity)
-    overlaps = found.m, found.theta, found.psi, found.chi
+    theta, chi = found.overlaps.theta.T
+    overlaps = found.overlaps.m, theta, found.overlaps.psi[:, 0], chi
     parts = readout.lam / cavity.g, *overlaps, [found.bias], [found.variance]
     assert np.allclose(np.ravel(parts), PARTS[row], rtol=0, atol=NODES)  # six digits printed
 
