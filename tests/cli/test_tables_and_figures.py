@@ -1,9 +1,7 @@
 """What a command shows: tables that fit a page, and figures of what matters."""
 
 import json
-import shutil
 
-import matplotlib
 import numpy as np
 import pytest
 import xarray
@@ -226,14 +224,9 @@ def test_suffixes_of_files_in_any_letters(suffix, tmp_path, capsys):
             assert (b"student" in plot.read_bytes()) == titled
 
 
-def test_figures_that_cannot_be_drawn_are_refused_first(tmp_path, capsys):
-    """Among them LaTeX, where this machine has none."""
+def test_figures_that_cannot_be_drawn_are_refused_first(capsys):
     line = f"curve {STEP} --eta 3 --lam .1 --alpha 1"
     assert "--style must be paper" in refusal(capsys, f"{line} --style poster")
-    with matplotlib.rc_context({"text.usetex": True}):
-        assert document(capsys, line)
-        if shutil.which("latex") is None:
-            assert "text.usetex" in refusal(capsys, f"{line} --plot {tmp_path}/a.png")
 
 
 def test_a_table_of_latex_has_no_empty_column():

@@ -3,7 +3,6 @@
 import itertools
 import json
 
-import matplotlib
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
@@ -188,16 +187,6 @@ def test_what_is_transparent_is_mixed_with_white_in_eps(caplog):
     (bar,) = ax.patches
     blue = np.array(to_rgb(plotting.COLOURS[0]))
     assert bar.get_facecolor() == pytest.approx([*(0.75 + 0.25 * blue), 1])
-
-
-def test_latex_that_is_missing_is_one_sentence(monkeypatch):
-    curve = replica.learning_curve(MODEL, alpha=[0.5, 1.0], lam=0.1)
-    monkeypatch.setenv("PATH", "")
-    with (
-        matplotlib.rc_context({"text.usetex": True}),
-        pytest.raises(replica.InvalidArgument, match=r"text.usetex must be False .* not installed"),
-    ):
-        plotting.plot_curve(curve)
 
 
 @pytest.mark.parametrize(("kind", "theory"), [("srf", "sRF"), ("network", "network")])
