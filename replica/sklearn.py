@@ -144,7 +144,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         most = sample.most_by_rows
         sizes = self._sizes(sample, most)
         at: dict[str, Any] = {"samples": np.union1d(sizes, [most]), "lam": lam}
-        grid = observables.layer_curve(sample, None, **at, loss=self.loss)  # its notes: below
+        grid = observables.solve_grid(sample, **at, loss=self.loss).dataset()  # its notes: below
         grid = grid.assign_coords(lam=alphas).rename(lam="alpha")
         error = grid.test_error if self.loss == "square" else grid.loss_error
         best = grid.isel(alpha=error.fillna(np.inf).argmin("alpha")).reset_coords("alpha")
