@@ -44,7 +44,7 @@ from ..problem import (
 from ..steps import THEORIES
 from .evaluate_model import evaluate
 from .readout_curves import column_names, layer_points, with_noted
-from .theory_changes import CHANGES, Change, headline_error
+from .theory_changes import CHANGES, headline_error
 
 if TYPE_CHECKING:
     import xarray
@@ -242,11 +242,6 @@ class Grid:
     def with_changes(self, names: Iterable[str] = CHANGES, **settings: Any) -> "Grid":
         """The grid with columns ``finite_size_shift`` and ``network_difference`` of
         :class:`Solution`, or one of them by name; ``settings`` as of :func:`solve_grid`."""
-        changes = {name: self._grid_changes(CHANGES[name], **settings) for name in names}
-        return replace(self, columns=self.columns | changes)
-
-    def _grid_changes(self, change: Change, **settings: Any) -> Array:
-        """Relative change of the headline error at every point, (points,)."""
         error_name = headline_error(self.models[0])
         points = self.axes["alpha"], self.axes["lam"], self.losses
 
@@ -254,8 +249,12 @@ class Grid:
             return _solved_columns([model], *points, **settings)[error_name]
 
         errors_of_models = np.split(self.columns[error_name], len(self.models))
-        models_and_errors = zip(self.models, errors_of_models, strict=True)
-        return np.concatenate([change.of(base, x, grid_errors) for base, x in models_and_errors])
+        known = [*zip(self.models, errors_of_models, strict=True)]
+        changes = {
+            name: np.concatenate([CHANGES[name].of(base, x, grid_errors) for base, x in known])
+            for name in names
+        }
+        return replace(self, columns=self.columns | changes)
 
 
 def solve_grid(

@@ -148,8 +148,7 @@ def notes_of_sample(model: Given) -> list[str]:
         low = min(0, labels.min())  # of one class against the rest 1 and -1
         shares = low in (-1, 0) and np.allclose((labels - low).sum(axis=1), 1 - low)
         notes += [WHOLE] * bool(shares or (labels == np.rint(labels)).all())
-    for k in model.row_counts:
-        notes.append(ROW_COUNT.format(model.columns[k] if model.columns else k))
+    notes += [ROW_COUNT.format(model.columns[k] if model.columns else k) for k in model.row_counts]
     many_repeated = model.repeated > 0.01 * len(labels)  # fewer hardly change an error
     return notes + [REPEATED_ROWS.format(model.repeated)] * many_repeated
 
