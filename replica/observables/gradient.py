@@ -161,11 +161,11 @@ def _model_slopes(problem: Problem, point: Solution, quadrature_tol: float | Non
     parameters = {name: model.beta if name == "beta" else getattr(source, name) for name in names}
     parameters = {name: float(value) for name, value in parameters.items() if np.isfinite(value)}
     parameters = {"alpha": point.alpha, "lam": point.lam} | parameters
-    errors, order, agreement = _loss_errors, 4, LOSS_AGREEMENT
     if point.loss.is_square and not model.labels.channel:
-        errors, order, agreement = _ridge_errors, 8, RIDGE_AGREEMENT
-    errors_near = partial(errors, problem, point, quadrature_tol)
-    return _gradient(point, errors_near, parameters, order, agreement)
+        errors_near = partial(_ridge_errors, problem, point)
+        return _gradient(point, errors_near, parameters, 8, RIDGE_AGREEMENT)
+    errors_near = partial(_loss_errors, problem, point, quadrature_tol)
+    return _gradient(point, errors_near, parameters, 4, LOSS_AGREEMENT)
 
 
 def _gradient(
@@ -245,7 +245,7 @@ def _layer_errors(points: ReadoutPoints, point: Solution, parameters: dict[str, 
     return errors
 
 
-def _ridge_errors(problem: Problem, point: Solution, _: Any) -> ErrorsAt:
+def _ridge_errors(problem: Problem, point: Solution) -> ErrorsAt:
     """The errors of ridge regression near a point, on the nodes of its table."""
     slope_table = table_of_size(point.model, point.nodes)
 

@@ -177,7 +177,7 @@ class Grid:
         The axes of one value that was given as a number, not as a list.
     """
 
-    problem: Problem | Given
+    problem: Any
     axes: dict[str, Array]
     models: list[Any]
     columns: dict[str, Array]
@@ -341,11 +341,13 @@ def computed(
     return [task_results[task] for task in cells]
 
 
-def _columns(names: Sequence[str], model: Any, *points: Array, **settings: Any) -> dict[str, Array]:
+def _columns(
+    names: Sequence[str], model: Any, alpha: Array, lam: Array, **settings: Any
+) -> dict[str, Array]:
     """Columns of these ``names`` of the points of one block, (P,) each."""
     if isinstance(model, Given):
-        results = layer_points(model, *points, **settings).columns
+        results = layer_points(model, alpha, lam, **settings).columns
     else:
-        results = vars(evaluate(model, *points, **settings))
+        results = vars(evaluate(model, alpha, lam, **settings))
     columns = {name: results[name] for name in names}
     return columns | {"status": np.array([status.value for status in columns["status"]])}

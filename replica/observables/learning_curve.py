@@ -129,7 +129,7 @@ def learning_curve(
     """
     if isinstance(model, Given):
         refuse_limit_options(*grids, workers=workers, notes=notes)
-    points = {"alpha": alpha, "samples": samples, "lam": lam}
+    points: dict[str, Any] = {"alpha": alpha, "samples": samples, "lam": lam}
     typed = {"lam": lam, "eta": grids.get("eta")}
     searched = [name for name, value in typed.items() if isinstance(value, str) and value == BEST]
     noted = [*CHANGES] if flag("notes", notes) else []

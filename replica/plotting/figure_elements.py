@@ -259,7 +259,7 @@ def panels_below(ax: "Axes", *shares: float) -> list["Axes"]:
     figure: Any = ax.get_figure()
     left, bottom, right, top = ax.get_position().extents
     corners = {"left": left, "bottom": bottom, "right": right, "top": top}
-    place = ax.get_subplotspec() or figure.add_gridspec(1, 1, **corners)[0]
+    place: Any = ax.get_subplotspec() or figure.add_gridspec(1, 1, **corners)[0]
     upper_panel, *lower_panels = place.subgridspec(
         1 + len(shares), 1, height_ratios=[1 - sum(shares), *shares], hspace=0.05
     )
@@ -280,8 +280,8 @@ def add_legend(ax: "Axes", below: Sequence["Axes"] = ()) -> "Axes":
     options: dict[str, Any] = {"frameon": False, "fontsize": SMALL}
     from matplotlib.transforms import ScaledTranslation
 
-    lowest, figure = [ax, *below][-1], ax.get_figure(root=True)
-    assert figure is not None
+    lowest: Any = [ax, *below][-1]
+    figure: Any = ax.get_figure(root=True)
     if (old_legend := lowest.get_legend()) is not None:
         old_legend.remove()
     legend_box = ax.legend(loc="best", **options)
@@ -294,7 +294,7 @@ def add_legend(ax: "Axes", below: Sequence["Axes"] = ()) -> "Axes":
     if figure.get_layout_engine() is None:
         figure.set_layout_engine("constrained")
         figure.draw_without_rendering()
-    panel_box: Any = lowest.get_tightbbox()  # with its labels
+    panel_box = lowest.get_tightbbox()  # with its labels
     left, right = max(panel_box.x0, 0), min(panel_box.x1, figure.bbox.x1)
     centre_shift = left + right - lowest.bbox.x0 - lowest.bbox.x1, panel_box.y0 - lowest.bbox.y0
     inches = centre_shift[0] / (2 * figure.dpi), centre_shift[1] / figure.dpi - LEGEND_GAP

@@ -175,7 +175,8 @@ def solved(
     layers."""
     # of the first layer of a draw the axes of points have alpha
     name = "samples" if isinstance(model, Given) and "samples" in axes else "alpha"
-    grid = solve_grid(model, **{name: axes[name]}, lam=axes["lam"], loss=loss)
+    points: dict[str, Any] = {name: axes[name], "lam": axes["lam"]}
+    grid = solve_grid(model, **points, loss=loss)
     if not isinstance(model, Given):
         return dict(grid.columns), []
     curve = grid.dataset()
