@@ -181,11 +181,11 @@ def _gradient(
     They are on both sides or, where a bound is close, on one."""
     slopes: dict[str, Slopes] = dict.fromkeys(parameters, (np.nan, np.nan))
     status, errors_here = point.status, np.array([point.test_error, point.train_error])
-    ranges = {"gamma": (-1.0, 1.0), "r": (-np.inf, np.inf), "samples": (0.0, most_samples)}
+    ranges = {"gamma": (-1.0, 1.0), "samples": (0.0, most_samples)}
     # where there is no step, as a spike is another number of groups, and at the ends of gamma,
     # as g grows like the root of the distance, there are none
     no_slope_at = {"eta": (0.0,), "gamma": (-1.0, 1.0)}
-    without_unit = "alpha", "samples", "lam", "beta", "c"
+    without_unit = "alpha", "samples", "lam", "c"  # matter relative to themselves
     if point.converged:
         try:
             errors = errors_near()
@@ -193,9 +193,11 @@ def _gradient(
                 if value in no_slope_at.get(name, ()):
                     continue
                 scale = max(abs(value), 0.0 if name in without_unit else 1.0)
-                low, high = ranges.get(name, (0.0, np.inf))
+                # at r = 0, where errors jump, differences on one side tell, with the point itself
+                sides = (-np.inf, 0.0) if value < 0 else (0.0, np.inf)
+                low, high = ranges.get(name, sides)
                 below, above = value - low < 0.1 * scale, high - value < 0.1 * scale
-                floor = np.maximum(agreement[1] * errors_here / scale, 1e-300)
+                floor = np.maximum(agreement[1] * errors_here / max(abs(value), 1.0), 1e-300)
                 tolerances = {"rtol": agreement[0], "atol": 1.0}
                 how = {"order": order, "tolerances": tolerances, "step_direction": below - above}
                 slopes[name] = _slopes(partial(errors, name), value, 0.02 * scale, floor, **how)
