@@ -288,7 +288,9 @@ def add_legend(ax: "Axes", below: Sequence["Axes"] = ()) -> "Axes":
     figure.draw_without_rendering()
     extent = legend_box.get_window_extent()
     legend_fits = extent.height <= ax.bbox.height and extent.width <= ax.bbox.width
-    if legend_fits and not _covers_drawing(ax, extent):
+    # a layout is not imposed on other axes, such as a colour bar
+    is_fixed = figure.get_layout_engine() is None and len(figure.axes) > 1 + len(below)
+    if is_fixed or (legend_fits and not _covers_drawing(ax, extent)):
         return ax
     legend_box.remove()
     if figure.get_layout_engine() is None:
