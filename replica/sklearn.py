@@ -145,7 +145,8 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         sizes = self._sizes(most)
         at: dict[str, Any] = {"samples": np.union1d(sizes, [most]), "lam": lam}
         try:
-            grid = observables.layer_curve(sample, None, **at, loss=self.loss)  # its notes: below
+            # its notes: below
+            grid = observables.solve_grid(sample, **at, loss=self.loss).dataset()
         except InvalidArgument as refused:
             if refused.name != "samples":
                 raise

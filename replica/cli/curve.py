@@ -84,7 +84,6 @@ def answer_curve(
         if searched:
             search: dict[str, Any] = {"loss": request.loss, "noted": noted, "progress": advance}
             grid = observables.at_best(problem, searched, point_axes, on_axes, **search, **limits)
-            assert isinstance(grid, observables.Grid)
         else:
             search = {"loss": request.loss, "progress": advance}
             grid = observables.solve_grid(problem, **point_axes, grids=on_axes, **search, **limits)

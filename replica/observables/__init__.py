@@ -1,14 +1,24 @@
 """Observables of the theory: errors at a point or on a grid, bounds, optima, derivatives."""
 
-from .axes import data_set, grid_axes, models_on_grid, places_on_grid, scalar_arguments
-from .best_bounds import BestBounds, best_bounds
-from .bounds import Bounds, BoundsOverEta, bounds
-from .calibration import Calibration, calibration
+from .bounds import BestBounds, Bounds, BoundsOverEta, best_bounds, bounds
 from .evaluate_model import BIAS_SCAN, LABELS_NEEDED
 from .gradient import Gradient, gradient
-from .grid import Grid, solve_grid
-from .learnability import learnability
-from .learned_function import LearnedFunction, learned_function
+from .grid import (
+    Grid,
+    data_set,
+    grid_axes,
+    models_on_grid,
+    places_on_grid,
+    scalar_arguments,
+    solve_grid,
+)
+from .learned_function import (
+    Calibration,
+    LearnedFunction,
+    calibration,
+    learnability,
+    learned_function,
+)
 from .learning_curve import BEST, at_best, learning_curve
 from .optimum import SEARCHED_RANGES, LocalMinimum, Optimum, optimal_eta, optimal_lambda
 from .readout_curves import (
@@ -16,7 +26,6 @@ from .readout_curves import (
     beyond,
     classes_of,
     has_classes,
-    layer_curve,
     notes_of,
     notes_on,
     refuse_limit_options,

@@ -14,7 +14,6 @@ of the lowest.
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
-from itertools import count
 from time import monotonic
 from typing import Any
 
@@ -22,7 +21,7 @@ import numpy as np
 
 from solvers.minima import lowest_minimum
 from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline, one_thread, time_left
-from solvers.results import Array, Status
+from solvers.results import Array, Indices, Status
 
 from ..convex import (
     LOSS_QUADRATURE_TOLERANCE,
@@ -33,10 +32,11 @@ from ..convex import (
     classification_error,
     slope_in_bias,
     solve_convex,
+    solve_on_growing_tables,
     training_objective,
 )
 from ..dimension import evaluate_at_dimension
-from ..equivalence import table_at
+from ..equivalence import Table, table_at
 from ..errors import InvalidArgument
 from ..problem import Model, SpikedRandomFeatures, limits
 from ..reuse import IN_DOUBT, evaluate_reused
@@ -87,9 +87,7 @@ def evaluate(
     time_limit: float = TIME_LIMIT,
 ) -> Evaluation:
     """The theory of ``model`` at the points (alpha[i], lam[i]), arrays of shape (P,)."""
-    tol, model_seconds = quadrature_tol, time_limit
-    if tol is not None or model_seconds is not TIME_LIMIT:  # else there is nothing to check
-        tol, model_seconds = limits(tol, model_seconds)
+    tol, model_seconds = limits(quadrature_tol, time_limit)
     if loss.kind == "margin" and not model.labels.binary:
         raise InvalidArgument("loss", loss.name, LABELS_NEEDED)
     model_settings = loss, tol, model_seconds
@@ -232,18 +230,15 @@ def evaluate_at_bias(
     task, seconds = Task(model, loss, alpha, lam, tol), time_limit * len(alpha)
     end_of_points = monotonic() + seconds
     try:
-        with deadline(seconds) as end_time:
+        with deadline(seconds):
             with deadline(time_limit):
                 _ = model.geometry  # a network's rows, once for all points
-            result = _solve_ridge(task, end_time) if square else solve_convex(task, time_limit)
+            result = _solve_ridge(task) if square else solve_convex(task, time_limit)
     except GivenUp as given_up:
         result = Evaluation(len(alpha))
         result.flag(slice(None), given_up.status)
     if not hasattr(result, "overlaps"):  # not even the first of the tables was made
-        model_geometry, root = model.features.geometry, model.features.components.root
-        groups, spikes = model_geometry.r.shape
-        shapes = groups, groups + model.intercept, spikes - model.resolved, root.shape[1] - spikes
-        result.overlaps, result.conjugates = unknown_overlaps(len(alpha), *shapes)
+        result.overlaps, result.conjugates = unknown_overlaps(len(alpha))
         return result
     table = table_at(model, 0)
     assert table is not None
@@ -264,62 +259,50 @@ def evaluate_at_bias(
     return result
 
 
-def _solve_ridge(task: Task, end: float) -> Evaluation:
-    """Ridge regression at the points of a task, until the time ``end``.  docs/theory.md 4
+def _solve_ridge(task: Task) -> Evaluation:
+    """Ridge regression at the points of a task, before the deadline.  docs/theory.md 4
 
     A point is solved on larger and larger tables, from where it was found before, until its error
     on the table before is within the tolerance.
     """
-    model, points, table_began = task.model, np.arange(len(task.alpha)), monotonic()
-    result = Evaluation(len(points))
-    try:
-        coarse_table: Any = table_at(model, 0)
-        for level in count(1):
-            groups, table_end = len(coarse_table.c), monotonic()
-            node_size = groups**2 if groups * (groups + 3) / 2 <= LARGEST_MATRIX else 4 * groups
-            # the next table takes no less time than the last, and mostly twice its memory
-            if level > 1 and table_end - table_began > end - table_end:
-                raise GivenUp(Status.TIME)
-            if level > 1 and 2 * coarse_table.weights.size * node_size >= LARGEST_TABLE:
+    model, result = task.model, Evaluation(len(task.alpha))
+
+    def table_for(level: int, _: Indices) -> Table | None:
+        coarse: Any = table_at(model, level - 1)
+        groups = len(coarse.c)
+        node_size = groups**2 if groups * (groups + 3) / 2 <= LARGEST_MATRIX else 4 * groups
+        if level > 1:
+            check_time()
+            if 2 * coarse.weights.size * node_size >= LARGEST_TABLE:  # mostly twice the last
                 raise GivenUp(Status.MEMORY)
-            table, table_began = table_at(model, level), table_end
-            if table is None:
-                return result
-            chunk_points = max(1, CHUNK // (table.weights.size * groups**2))
-            chunks = [points[i : i + chunk_points] for i in range(0, len(points), chunk_points)]
-            while chunks:
-                rows = chunks.pop()
-                start = (result.overlaps.V1[rows], result.overlaps.V2[rows]) if level > 1 else None
-                alpha, lam = task.alpha[rows], task.lam[rows]
-                try:
-                    ridge_point = ridge.solve_points(table, alpha, lam, start, coarse_table)
-                except np.linalg.LinAlgError:  # a matrix of one of the points: solve each alone
-                    if len(rows) == 1:
-                        result.flag(rows, Status.NOT_FINITE)
-                    else:
-                        chunks += [*rows[:, None]]
-                    continue
-                is_solved, results = ridge_point.status == Status.CONVERGED, ridge_point._asdict()
-                ridge_test, ridge_train = results.pop("errors")
-                result.store(
-                    rows,
-                    **results,
-                    test_error=ridge_test,
-                    train_error=ridge_train,
-                    loss_error=(ridge_test + table.noise) / 2,
-                    train_loss=ridge_train / 2,
-                    nodes=table.weights.size,
-                    converged=is_solved,
-                    open=~(is_solved & (ridge_point.quadrature_error <= task.tol)),
-                )
-                if model.train_bias:
-                    ridge_score = partial(ridge_scores, table)
-                    slope = slope_in_bias(model, table, alpha, ridge_point.overlaps, ridge_score)
-                    result.store(rows, slope=slope)
-            points, coarse_table = points[result.open[points] & result.converged[points]], table
-            if not points.size:
-                return result
-    except (GivenUp, np.linalg.LinAlgError) as error:
-        ridge_status = error.status if isinstance(error, GivenUp) else Status.NOT_FINITE
-        result.flag(points[result.open[points]], ridge_status)
+        return table_at(model, level)
+
+    def solve_on(table: Table, points: Indices, coarse: Table | None) -> Indices:
+        chunk_points = max(1, CHUNK // (table.weights.size * len(table.c) ** 2))
+        for rows in (points[i : i + chunk_points] for i in range(0, len(points), chunk_points)):
+            found_before = result.converged[rows].all()
+            start = (result.overlaps.V1[rows], result.overlaps.V2[rows]) if found_before else None
+            alpha, lam = task.alpha[rows], task.lam[rows]
+            ridge_point = ridge.solve_points(table, alpha, lam, start, coarse)
+            is_solved, results = ridge_point.status == Status.CONVERGED, ridge_point._asdict()
+            ridge_test, ridge_train = results.pop("errors")
+            result.store(
+                rows,
+                **results,
+                test_error=ridge_test,
+                train_error=ridge_train,
+                loss_error=(ridge_test + table.noise) / 2,
+                train_loss=ridge_train / 2,
+                nodes=table.weights.size,
+                converged=is_solved,
+                open=~(is_solved & (ridge_point.quadrature_error <= task.tol)),
+            )
+            if model.train_bias:
+                ridge_score = partial(ridge_scores, table)
+                slope = slope_in_bias(model, table, alpha, ridge_point.overlaps, ridge_score)
+                result.store(rows, slope=slope)
+        return points[result.open[points] & result.converged[points]]
+
+    all_points = np.arange(len(task.alpha))
+    solve_on_growing_tables(result, all_points, table_for, solve_on, 1, table_at(model, 0))
     return result

@@ -1,9 +1,11 @@
-"""Theory on a grid: all combinations of values of a problem's parameters, loss and point.
+"""Theory on a grid: all combinations of values of a problem's parameters, loss and point; and the
+data set of its results.
 
-A grid is solved in blocks, one for every model and loss: ``workers`` share them, and ``progress``
-is called after each.
+A grid of a limit is solved in blocks, one for every model and loss: ``workers`` share them, and
+``progress`` is called after each; that of given layers and features point by point.
 """
 
+import itertools
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,19 +19,32 @@ from solvers import executors
 from solvers.results import Array
 
 from ..convex import Loss
+from ..convex import loss as as_loss
 from ..display import Progress
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, meant
+from ..given import Given
+from ..plotting import ERROR_LABELS, LABELS
 from ..problem import (
     Problem,
     SpikedRandomFeatures,
+    activation,
+    alpha_of_limit,
+    asked,
+    axis,
     check_points,
+    check_problem,
+    choice,
     describe,
     describe_with_step,
+    laws_by_name,
+    netcdf_attributes,
     positive,
+    samples_of,
 )
-from .axes import data_set, grid_axes, losses_of, models_on_grid, scalar_arguments
+from ..steps import THEORIES
 from .evaluate_model import evaluate
-from .theory_changes import CHANGES, Change, headline_error, model_columns
+from .readout_curves import column_names, layer_points, with_noted
+from .theory_changes import CHANGES, headline_error
 
 if TYPE_CHECKING:
     import xarray
@@ -38,17 +53,122 @@ logger = logging.getLogger(__name__)
 POINT_AXES = "loss", "alpha", "lam"  # which models do not depend on
 
 
+def is_list(values: Any) -> bool:
+    """True if several values are given, not one."""
+    return not isinstance(values, str) and np.ndim(values) > 0
+
+
+def grid_axes(problem: Problem, grids: Mapping[str, Any]) -> dict[str, Array]:
+    """The values in ``grids`` as they stand on the axes: numbers, laws by name, models by name, or
+    students; a name of no field of the problem that may vary is refused."""
+    check_problem(problem)
+    for grid, values in grids.items():
+        if grid in ("alpha0", "eta", "rate") and problem.step is not None and problem.step.steps:
+            allowed_grid = "left out: each of several steps has its own, in steps"
+            raise InvalidArgument(grid, np.asarray(values).tolist(), allowed_grid)
+        if grid not in problem.varying:
+            grid_names = ["alpha", "lam", *problem.varying]
+            is_of_steps = grid in ("alpha0", "eta", "rate", "readout", "decay", "theory")
+            meant_name = "" if is_of_steps else meant(grid, grid_names)
+            hint_text = f" (did you mean {meant_name}?)" if meant_name else ""
+            raise InvalidArgument("a grid", grid, f"over {', '.join(grid_names)}{hint_text}")
+    axis_makers = {"readout": laws_by_name, "student": _choices, "theory": _choices}
+    return {grid: axis_makers.get(grid, axis)(grid, values) for grid, values in grids.items()}
+
+
+def named(name: str, values: Any, make: Callable[[Any], Any]) -> list[Any]:
+    """Objects that ``make`` returns for each value of a list, or the one; no two of one name."""
+    grid_objects = [make(axis_value) for axis_value in (values if is_list(values) else [values])]
+    names = [getattr(grid_object, "name", grid_object) for grid_object in grid_objects]
+    if not grid_objects or len({*names}) < len(names):
+        raise InvalidArgument(name, ", ".join(map(str, names)), "one or more, of different names")
+    return grid_objects
+
+
+def _choices(name: str, values: Any) -> Array:
+    """Activations, or names of theories of a step, (n,)."""
+
+    def axis_choice(value: Any) -> Any:
+        return activation(value, name) if name == "student" else choice(name, value, THEORIES)
+
+    return np.array(named(name, values, axis_choice))
+
+
+def places_on_grid(axes: Mapping[str, Array]) -> list[dict[str, Any]]:
+    """The values of each combination of the fields in ``axes``, the last varying fastest."""
+    combinations = itertools.product(*(axis_values.tolist() for axis_values in axes.values()))
+    return [dict(zip(axes, grid_values, strict=True)) for grid_values in combinations]
+
+
+def point_axis(model: Problem | Given, alpha: Any, samples: Any) -> tuple[str, Any]:
+    """Name and value of the one of alpha and samples that is given: of a limit, alpha."""
+    if isinstance(model, Given):
+        return asked(model, alpha, samples)
+    return "alpha", alpha_of_limit(alpha, samples)
+
+
+def model_grid(
+    problem: Problem | Given, grids: Mapping[str, Any]
+) -> tuple[dict[str, Array], list[Any]]:
+    """Axes of the fields that vary, and the models of all combinations; what is given has no such
+    field, and is itself the model."""
+    if isinstance(problem, Given):
+        return {}, [problem]
+    model_axes = grid_axes(problem, grids)
+    return model_axes, models_on_grid(problem, model_axes)
+
+
+def models_on_grid(problem: Problem, axes: Mapping[str, Array]) -> list[SpikedRandomFeatures]:
+    """Models of all combinations; InvalidArgument for a parameter of the step that is missing."""
+    return [problem.model_at(**values) for values in places_on_grid(axes)]
+
+
+def data_set(
+    axes: Mapping[str, Array],
+    columns: Mapping[str, Array],
+    constants: dict[str, Any],
+    single: Sequence[str],
+    also: Mapping[str, Any] | None = None,
+) -> "xarray.Dataset":
+    """The ``columns``, (points,) each, and other variables on their ``axes``, with the labels of
+    figures.  An axis that was given as a ``single`` number stays one: a coordinate of no
+    dimension."""
+    import xarray
+
+    dims, axis_sizes = tuple(axes), tuple(values.size for values in axes.values())
+    point_columns = {key: values for key, values in columns.items() if key not in axes}
+    variables = {key: (dims, values.reshape(axis_sizes)) for key, values in point_columns.items()}
+    coordinates = {key: _coordinate(values) for key, values in axes.items()}
+    result = xarray.Dataset(variables | dict(also or {}), coordinates, netcdf_attributes(constants))
+    for key, long_name in (LABELS | ERROR_LABELS).items():
+        if key in result:
+            result[key].attrs["long_name"] = long_name
+    return result.squeeze([key for key in single if key in result.dims])
+
+
+def scalar_arguments(**arguments: Any) -> tuple[str, ...]:
+    """Names of the arguments that are one value, not a list."""
+    return tuple(argument for argument, value in arguments.items() if not is_list(value))
+
+
+def _coordinate(axis_values: Array) -> Array:
+    """Coordinate of an axis: numbers, or names of its values."""
+    if axis_values.dtype != object:
+        return axis_values
+    return np.array([getattr(value, "name", value) for value in axis_values.tolist()])
+
+
 @dataclass(frozen=True)
 class Grid:
     """The theory on a grid.
 
     Attributes
     ----------
-    problem : SpikedRandomFeatures or GradientStep
+    problem : SpikedRandomFeatures, GradientStep, FirstLayer, FeatureSample or FeatureMoments
     axes : dict of name -> (n,) array
-        SpikedRandomFeatures fields that vary, the loss if there are several, then alpha and lam.
+        Model fields that vary, the loss if there are several, then alpha, or samples, and lam.
     models : list of SpikedRandomFeatures
-        One per combination of the model fields, the last varying fastest.
+        One per combination of the model fields, the last varying fastest; or what is given.
     columns : dict of name -> (points,) array
         Results at every point, the last axis varying fastest.
     losses : list of Loss
@@ -57,9 +177,9 @@ class Grid:
         The axes of one value that was given as a number, not as a list.
     """
 
-    problem: Problem
+    problem: Any
     axes: dict[str, Array]
-    models: list[SpikedRandomFeatures]
+    models: list[Any]
     columns: dict[str, Array]
     losses: list[Loss]
     single: tuple[str, ...] = ()
@@ -68,10 +188,12 @@ class Grid:
     def constants(self) -> dict[str, Any]:
         """Problem and loss in plain values, without the axes of the grid; of a model made by a
         step, the fields of the step, unless the model's own are varied."""
-        problem, varied_names = self.problem, {*self.axes}
-        grid_constants = (
-            describe(problem) if varied_names & {"r", "c", "gamma"} else describe_with_step(problem)
-        )
+        varied_names = {*self.axes}
+        if isinstance(self.problem, Given):
+            grid_constants = dict(self.problem.described)
+        else:
+            has_own_fields = varied_names & {"r", "c", "gamma"}
+            grid_constants = (describe if has_own_fields else describe_with_step)(self.problem)
         if not self.losses[0].is_square:
             grid_constants["loss"] = self.losses[0].name
         varied_names |= {"eta"} if "rate" in varied_names or "eta" in self.columns else set()
@@ -84,6 +206,9 @@ class Grid:
 
     def dataset(self) -> "xarray.Dataset":
         """The grid as an xarray.Dataset, see :func:`learning_curve`."""
+        if isinstance(self.problem, Given):
+            curve = data_set(self.axes, self.columns, self.constants, self.single)
+            return with_noted(self.problem, curve)
         model_variables: dict[str, Any] = {}
         # else each point has its own
         if "eta" not in self.columns and not self.problem.follows_alpha:
@@ -102,78 +227,73 @@ class Grid:
 
     def ends(self) -> "Grid":
         """The points at the first and the last value of every axis."""
-        sizes = {name: values.size for name, values in self.axes.items()}
-        ends = {name: [*dict.fromkeys((0, size - 1))] for name, size in sizes.items()}
-        model_ends, end_points = (
-            np.arange(np.prod([sizes[name] for name in names], dtype=int))
-            .reshape([sizes[name] for name in names])[np.ix_(*[ends[name] for name in names])]
-            .ravel()
-            for names in ([name for name in sizes if name not in POINT_AXES], sizes)
-        )
+        ends = {name: [*dict.fromkeys((0, values.size - 1))] for name, values in self.axes.items()}
+        shape = [values.size for values in self.axes.values()]
+        points = np.arange(np.prod(shape)).reshape(shape)[np.ix_(*ends.values())].ravel()
+        points_of_model = np.prod(shape) // len(self.models)  # whose axes are the last
         return replace(
             self,
             axes={name: values[ends[name]] for name, values in self.axes.items()},
-            models=[self.models[index] for index in model_ends],
+            models=[self.models[index] for index in np.unique(points // points_of_model)],
             losses=[self.losses[index] for index in ends.get("loss", [0])],
-            columns={name: values[end_points] for name, values in self.columns.items()},
+            columns={name: values[points] for name, values in self.columns.items()},
         )
 
     def with_changes(self, names: Iterable[str] = CHANGES, **settings: Any) -> "Grid":
         """The grid with columns ``finite_size_shift`` and ``network_difference`` of
         :class:`Solution`, or one of them by name; ``settings`` as of :func:`solve_grid`."""
-        changes = {name: self._grid_changes(CHANGES[name], **settings) for name in names}
-        return replace(self, columns=self.columns | changes)
-
-    def _grid_changes(self, change: Change, **settings: Any) -> Array:
-        """Relative change of the headline error at every point, (points,)."""
-        error_name, readout_grid = (
-            headline_error(self.models[0]),
-            (self.axes["alpha"], self.axes["lam"], self.losses),
-        )
+        error_name = headline_error(self.models[0])
+        points = self.axes["alpha"], self.axes["lam"], self.losses
 
         def grid_errors(model: SpikedRandomFeatures) -> Array:
-            return _solved_columns([model], *readout_grid, **settings)[error_name]
+            return _solved_columns([model], *points, **settings)[error_name]
 
         errors_of_models = np.split(self.columns[error_name], len(self.models))
-        models_and_errors = zip(self.models, errors_of_models, strict=True)
-        return np.concatenate([change.of(base, x, grid_errors) for base, x in models_and_errors])
+        known = [*zip(self.models, errors_of_models, strict=True)]
+        changes = {
+            name: np.concatenate([CHANGES[name].of(base, x, grid_errors) for base, x in known])
+            for name in names
+        }
+        return replace(self, columns=self.columns | changes)
 
 
 def solve_grid(
-    problem: Problem,
+    problem: Problem | Given,
     *,
-    alpha: ArrayLike,
+    alpha: ArrayLike | None = None,
+    samples: ArrayLike | None = None,
     lam: ArrayLike,
-    grids: Mapping[str, Any],
+    grids: Mapping[str, Any] | None = None,
     loss: Any = "square",
-    workers: int = 1,
-    progress: Progress | None = None,
     **settings: Any,
 ) -> Grid:
     """Columns that :func:`learning_curve` computes, as plain arrays.
 
-    ``progress`` is called with (done, total) after each block of points; ``settings`` are those
-    of :func:`replica.observables.evaluate_model.evaluate`.
+    ``settings`` are the workers, the progress, which is called with (done, total) after each block
+    of points, and options of :func:`replica.observables.evaluate_model.evaluate`.
     """
-    model_axes, (losses, loss_axis) = grid_axes(problem, grids), losses_of(loss)
-    point_axes = loss_axis | {"alpha": positive("alpha", alpha), "lam": positive("lam", lam)}
+    name, value = point_axis(problem, alpha, samples)
+    model_axes, models = model_grid(problem, grids or {})
+    losses = named("loss", loss, as_loss)
+    loss_axis = {"loss": np.array([one.name for one in losses])} if is_list(loss) else {}
+    axes = model_axes | loss_axis | {name: positive(name, value), "lam": positive("lam", lam)}
     most = 10**7  # points, whose results take 5 GB
-    check_points("a grid", (values.size for values in (model_axes | point_axes).values()), most)
-    models = models_on_grid(problem, model_axes)
-    scalar_axes = scalar_arguments(**grids, alpha=alpha, lam=lam)
-    point_values = point_axes["alpha"], point_axes["lam"], losses
-    columns = _solved_columns(models, *point_values, workers=workers, progress=progress, **settings)
-    if (failed := ~columns["converged"]).any():
+    check_points("a grid", (values.size for values in axes.values()), most)
+    is_given = isinstance(problem, Given)
+    alpha_or_n = samples_of(problem, name, axes[name]) if is_given else axes[name]
+    columns = _solved_columns(models, alpha_or_n, axes["lam"], losses, **settings)
+    if not is_given and (failed := ~columns["converged"]).any():
         theory_name = "sRF" if models[0].rows is None else "network"
         at_d = f" at d = {models[0].dimension:g}" if np.isfinite(models[0].dimension) else ""
         grid_reasons = "; ".join(dict.fromkeys(map(str, columns["status"][failed])))
         grid_warning = "%d of %d points did not converge (theory of the %s%s): %s"
         logger.warning(grid_warning, failed.sum(), failed.size, theory_name, at_d, grid_reasons)
-    return Grid(problem, model_axes | point_axes, models, columns, losses, scalar_axes)
+    single = scalar_arguments(**grids or {}, **{name: value}, lam=lam)
+    return Grid(problem, axes, models, columns, losses, single)
 
 
 def _solved_columns(
-    models: Sequence[SpikedRandomFeatures],
+    models: Sequence[Any],
     alpha: Array,
     lam: Array,
     losses: Sequence[Loss],
@@ -182,18 +302,24 @@ def _solved_columns(
     progress: Progress | None = None,
     **settings: Any,
 ) -> dict[str, Array]:
-    """The columns of :class:`Grid` of every model with every loss at all alpha and lam."""
+    """The columns of :class:`Grid` of every model with every loss at all alpha and lam; of what is
+    given at numbers of samples in the place of alpha."""
     a, b = (x.ravel() for x in np.meshgrid(alpha, lam, indexing="ij"))
     shown = dict.fromkeys(
-        name for model in models[:1] for loss in losses for name in model_columns(model, loss)
+        name for model in models[:1] for loss in losses for name in column_names(model, loss)
     )
+    is_given = isinstance(models[0], Given)
+    if is_given and progress is not None:
+        advance, done, count = progress, itertools.count(1), len(a) * len(losses)
+        settings["advance"] = lambda: advance(next(done), count)
+        progress = None
     # Of a loss other than the square, 64 points take some seconds: more cost less each, fewer leave
     # workers idle.  The last digits depend on it, so it is the same for any number of workers.
     grid_blocks = [
         partial(_columns, [*shown], model, a[i : i + size], b[i : i + size], loss=loss, **settings)
         for model in models
         for loss in losses
-        for size in [len(a) if loss.is_square else 64]
+        for size in [len(a) if is_given or loss.is_square else 64]
         for i in range(0, len(a), size)
     ]
     block_columns = computed(grid_blocks, workers, progress)
@@ -215,9 +341,13 @@ def computed(
     return [task_results[task] for task in cells]
 
 
-def _columns(column_names: Sequence[str], *block: Any, **settings: Any) -> dict[str, Array]:
-    """Columns ``column_names`` of the points of one block, (P,) each."""
-    block_evaluation = evaluate(*block, **settings)
-    columns = {name: getattr(block_evaluation, name) for name in column_names}
-    sentences = {status: status.value for status in set(columns["status"])}
-    return columns | {"status": np.array([sentences[status] for status in columns["status"]])}
+def _columns(
+    names: Sequence[str], model: Any, alpha: Array, lam: Array, **settings: Any
+) -> dict[str, Array]:
+    """Columns of these ``names`` of the points of one block, (P,) each."""
+    if isinstance(model, Given):
+        results = layer_points(model, alpha, lam, **settings).columns
+    else:
+        results = vars(evaluate(model, alpha, lam, **settings))
+    columns = {name: results[name] for name in names}
+    return columns | {"status": np.array([status.value for status in columns["status"]])}

@@ -8,6 +8,11 @@ the rest of the input, with
 
 while the target has the mean h(kappa) and the variance k - h^2 (3.3), which the spikes do not
 explain.
+
+Of the logistic loss the network states P(y = 1) = 1 / (1 + exp(-f)): its mean given kappa is a
+Gaussian integral, to be set beside the frequency P(y = 1 | kappa) of the labels (calibration).
+Of a linear function of given features the mean readout learns a part (learnability), docs/theory.md
+20.
 """
 
 from collections.abc import Callable
@@ -18,22 +23,32 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import expit
 
+from solvers.arrays import like, to_host
 from solvers.quadrature import NODES_PER_AXIS
-from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline
+from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline, one_thread
 from solvers.results import Array
 from solvers.rules import trapezoid, trapezoid_tensor
 from solvers.successive_refinement import largest_change, settle
 
-from ..display import Displayed, in_words
+from ..display import in_words
 from ..equivalence import Table, average_components, flat_kappa, table_at_kappa, tabulate_at
 from ..errors import InvalidArgument, answering
-from ..given import FirstLayer, Posterior
+from ..given import FirstLayer, Given, Posterior, ReadoutPoints, equations_of
 from ..plotting import drawn_kappa, plot_learned
-from ..problem import Components, SpikedRandomFeatures, alpha_of_limit, unit_vector
+from ..problem import (
+    Components,
+    SpikedRandomFeatures,
+    alpha_of_limit,
+    finite_array,
+    limits,
+    plain_array,
+    unit_vector,
+)
 from ..saddle_point import Field, Overlaps, field_at_nodes, ridge
 from ..steps import GradientStep, model_of
-from .solution import Solution, solve, solve_layer
+from .solution import AtPoint, Solution, solve, solve_layer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +60,7 @@ Conditional = tuple[Callable[[Array], Array], Array, Array]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LearnedFunction(Displayed):
+class LearnedFunction(AtPoint):
     """Outputs of trained network and target given kappa, of :func:`replica.learned_function`.
 
     The methods take kappa of any shape (...) or, with K spikes, (K, ...), and return (...); the
@@ -58,11 +73,6 @@ class LearnedFunction(Displayed):
 
     point: Solution
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The problem and the point, in plain values."""
-        return self.point.settings
-
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Mean and deviation of the output, :func:`replica.plotting.plot_learned`."""
         return plot_learned(self, ax)
@@ -74,11 +84,10 @@ class LearnedFunction(Displayed):
 
     def _rows(self) -> list[dict[str, Any]]:
         kappa = drawn_kappa()
-        (mean, variance), target_names = self.moments(kappa), ("target_mean", "target_variance")
-        learned_columns = {"kappa": kappa, "mean": mean, "variance": variance}
-        learned_columns |= {name: getattr(self, name)(kappa) for name in target_names}
-        kappa_rows = zip(*(column.tolist() for column in learned_columns.values()), strict=True)
-        return [dict(zip(learned_columns, kappa_row, strict=True)) for kappa_row in kappa_rows]
+        mean, variance = self.moments(kappa)
+        columns = {"kappa": kappa, "mean": mean, "variance": variance}
+        columns |= {name: getattr(self, name)(kappa) for name in ("target_mean", "target_variance")}
+        return _rows_of(columns)
 
     def mean(self, kappa: ArrayLike) -> Array:
         """The mean output C(kappa).  Eq. (4.5)"""
@@ -143,6 +152,12 @@ class LearnedFunction(Displayed):
         overlaps_of_kinds = V1, V2, point_o.m, kind_theta, kind_psi, Q1, q2
         learned_overlaps = Overlaps(*(kind_overlap[None] for kind_overlap in overlaps_of_kinds))
         return field_at_nodes(ridge.responses_of(table), learned_overlaps)
+
+
+def _rows_of(columns: dict[str, Array]) -> list[dict[str, Any]]:
+    """Rows of a table of the ``columns``, of one length."""
+    rows = np.transpose([np.ravel(column) for column in columns.values()]).tolist()
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -324,3 +339,160 @@ def learned_function(
         return LearnedFunction(learned_point)
     coordinate_count = len(learned_point.model.components.basis)
     return LearnedAlong(learned_point, unit_vector("direction", direction, coordinate_count))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration(AtPoint):
+    """Mean stated probability of the label 1, and its frequency, of :func:`replica.calibration`.
+
+    Attributes
+    ----------
+    kappa : (N,) or (K, N)
+        Projections of the input on the spikes.
+    predicted, frequency : (N,)
+    point : Solution
+    """
+
+    kappa: Array
+    predicted: Array
+    frequency: Array
+    point: Solution
+
+    def _facts(self) -> dict[str, Any]:
+        return {column: getattr(self, column) for column in ("kappa", "predicted", "frequency")}
+
+    def _rows(self) -> list[dict[str, Any]]:
+        kappas = self.kappa.reshape(-1, self.predicted.size)
+        columns = {f"kappa{k}" if len(kappas) > 1 else "kappa": x for k, x in enumerate(kappas, 1)}
+        return _rows_of(columns | {"predicted": self.predicted, "frequency": self.frequency})
+
+
+@answering
+def calibration(solution: Solution, kappa: ArrayLike) -> Calibration:
+    """Mean stated probability and frequency of the label 1 given the projection on the spike.
+
+    Parameters
+    ----------
+    solution : Solution
+        Of the logistic loss.
+    kappa : array (N,)
+        Projections of the input on the spike; (K, N) on K spikes.
+
+    Raises
+    ------
+    InvalidArgument
+        If the loss is another, the point did not converge, or it is of a given layer.
+
+    Examples
+    --------
+    >>> from replica import SpikedRandomFeatures, calibration, solve
+    >>> model = SpikedRandomFeatures(student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8)
+    >>> point = solve(model, alpha=2.0, lam=0.05, loss="logistic")
+    >>> at = calibration(point, [0.0, 1.0])
+    >>> at.predicted.round(3).tolist(), at.frequency.round(3).tolist()
+    ([0.5, 0.922], [0.5, 0.909])
+    """
+    if not isinstance(solution, Solution) or isinstance(solution.model, Given):
+        allowed_solution = "a Solution of a limit, not of a given layer"
+        raise InvalidArgument("solution", type(solution).__name__, allowed_solution)
+    if solution.loss.name != "logistic" or not solution.converged:
+        raise InvalidArgument("solution", solution.loss.name, "a converged one, of logistic loss")
+    learned, kappa_nodes = LearnedFunction(solution), np.atleast_1d(plain_array("kappa", kappa))
+    predicted = learned.expected(expit, kappa_nodes)
+    frequency = (1 + learned.target_mean(kappa_nodes)) / 2
+    return Calibration(kappa_nodes, predicted, frequency, solution)
+
+
+@answering
+def learnability(
+    model: Given,
+    direction: ArrayLike,
+    *,
+    samples: Any = None,
+    alpha: Any = None,
+    lam: Any,
+    quadrature_tol: float | None = None,
+    time_limit: float = TIME_LIMIT,
+) -> Any:
+    """The part of a target that ridge regression on given features learns.
+
+    The target is f* = u phi, linear in the features along a ``direction`` u.  On labels f* the mean
+    prediction over the readout's samples is f, and its learnability is E f f* / E f*^2 over new
+    inputs.  It is from 0 to 1 for one stratum of FeatureMoments; several strata, which the fit
+    weighs in its own way, and rows may leave it outside.  Of an eigenvector of the second moments
+    of Gaussian features, of the eigenvalue s, it is s / (s + kappa), with the effective penalty
+    kappa of a :class:`Solution`.  Labels of the ``model`` are not used.
+
+    Parameters
+    ----------
+    model : FirstLayer, FeatureSample or FeatureMoments
+        What the readout is on.  With an intercept f and f* are of deviations from the mean.
+    direction : array (p,) or (p, k)
+        u in the space of the p features, of any length; or one in each column.
+    samples, alpha : float
+        One of them: the number n of the readout's samples, or n/d of a FirstLayer.
+    lam : float
+        Ridge penalty of (1.2).
+    quadrature_tol, time_limit : float
+        As in :func:`replica.solve`; the time is that of all directions together.
+
+    Returns
+    -------
+    float or array (k,)
+        NaN where the point did not converge, or took too long, or f* is 0.
+
+    Raises
+    ------
+    InvalidArgument
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> from replica import FeatureMoments, learnability, solve
+    >>> moments = FeatureMoments(covariances=np.diag([4.0, 1.0, 0.1]), label_means=1.0)
+    >>> kappa = solve(moments, samples=10, lam=0.5).kappa
+    >>> learned = learnability(moments, np.eye(3), samples=10, lam=0.5)
+    >>> learned.round(3), bool(np.allclose(learned, [s / (s + kappa) for s in (4.0, 1.0, 0.1)]))
+    (array([0.954, 0.84 , 0.344]), True)
+    """
+    if not isinstance(model, Given):
+        raise InvalidArgument("model", model, "a FirstLayer, a FeatureSample or FeatureMoments")
+    target_directions = finite_array("direction", direction, None)
+    if len(target_directions) != model.width:
+        allowed = f"of shape ({model.width},), or a direction of {model.width} features in a column"
+        allowed += ": direction.T" * (target_directions.shape[1:] == (model.width,))
+        raise InvalidArgument("direction", f"shape {target_directions.shape}", allowed)
+    quadrature_tol, seconds = limits(quadrature_tol, time_limit)
+    target_columns = target_directions.reshape(model.width, -1).T
+    learned_parts = np.full(len(target_columns), np.nan)
+    with deadline(seconds), suppress(GivenUp):
+        layer, readouts = solve_layer(model, alpha, samples, lam, "square", quadrature_tol, seconds)
+        if layer.converged:
+            learned_parts = _learned_parts(readouts, layer.samples, layer.lam, target_columns)
+    return float(learned_parts[0]) if target_directions.ndim == 1 else learned_parts
+
+
+@one_thread()
+def _learned_parts(readouts: ReadoutPoints, samples: float, lam: float, targets: Array) -> Array:
+    """The part of each of the ``targets`` (k, p), directions of the features."""
+    assert readouts.given is not None
+    assert readouts.last is not None
+    ridge_equations, G = equations_of(readouts.given, samples, lam), readouts.last.response
+    strata = ridge_equations.strata
+    V = ridge_equations.response_of_square(strata.positive(strata.trace(G)))
+    kept_residual, learned_parts = ridge_equations.left(1 / (1 + V), V), np.empty(len(targets))
+    if readouts.given.intercept:  # its feature takes the mean of f*
+        feature_mean = to_host(strata.mix_vectors(strata.shares, 0 * strata.shares))
+        *feature_means, feature_constant = feature_mean.reshape(-1, strata.width)[0]
+        targets = np.column_stack([targets, -(targets @ feature_means) / feature_constant])
+    for i, target_x in enumerate(targets):
+        check_time()
+        u_x = like(target_x, G)
+        learned_readout = u_x - G @ (like(ridge_equations.lam, G) * u_x)
+        product = u_x[:, None] * learned_readout
+        overlaps, power = strata.trace(product + product.T) / 2, strata.trace(u_x[:, None] * u_x)
+        # a row is not in the readout that it tests
+        overlaps = (overlaps - (1 - kept_residual) * power) / kept_residual
+        with np.errstate(invalid="ignore"):
+            learned_parts[i] = strata.shares @ overlaps / (strata.shares @ power)  # Eq. (20.17)
+    return learned_parts

@@ -10,25 +10,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from solvers.resources import TIME_LIMIT
-from solvers.results import Array, ConvergenceError
+from solvers.results import ConvergenceError
 
 from ..convex import LOSSES
 from ..display import Progress, progress_callback
 from ..errors import InvalidArgument, answering
 from ..given import Given
-from ..problem import Problem, alpha_of_limit, asked, check_points, flag, positive
-from .axes import data_set, grid_axes, models_on_grid, places_on_grid, scalar_arguments
-from .grid import Grid, computed, solve_grid
-from .optimum import Optimum, of_square, optimal_eta, optimal_lambda
-from .readout_curves import (
-    layer_columns,
-    layer_curve,
-    notes_on,
-    refuse_limit_options,
-    refuse_options,
-    with_noted,
+from ..problem import Problem, check_points, flag, positive
+from .grid import (
+    Grid,
+    computed,
+    model_grid,
+    places_on_grid,
+    point_axis,
+    scalar_arguments,
+    solve_grid,
 )
-from .theory_changes import CHANGES, model_columns, ratio_note
+from .optimum import Optimum, of_square, optimal_eta, optimal_lambda
+from .readout_curves import column_names, notes_on, refuse_limit_options
+from .theory_changes import CHANGES, ratio_note
 
 if TYPE_CHECKING:
     import xarray
@@ -127,36 +127,25 @@ def learning_curve(
     >>> both.test_error.values.round(6), both.lam.values.round(4)
     (array([0.039608, 0.039111]), array([0.2979, 0.2655]))
     """
-    solve_options: dict[str, Any] = {"time_limit": time_limit, "workers": workers}
+    if isinstance(model, Given):
+        refuse_limit_options(*grids, workers=workers, notes=notes)
+    points: dict[str, Any] = {"alpha": alpha, "samples": samples, "lam": lam}
     typed = {"lam": lam, "eta": grids.get("eta")}
     searched = [name for name, value in typed.items() if isinstance(value, str) and value == BEST]
-    with progress_callback(progress, "points") as advance_curve:
+    noted = [*CHANGES] if flag("notes", notes) else []
+    with progress_callback(progress, "points") as advance:
+        options: dict[str, Any] = {"time_limit": time_limit, "workers": workers}
+        options["progress"] = advance
         if searched:
-            allowed_curve = f"left out where {BEST} parameters are searched"
-            refuse_options(allowed_curve, quadrature_tol=quadrature_tol)
-            typed_points = {"alpha": alpha, "samples": samples, "lam": lam}
-            noted_changes = [*CHANGES] if flag("notes", notes) else []
-            solve_options |= {"noted": noted_changes, "progress": advance_curve}
-            best_curve = at_best(model, searched, typed_points, grids, loss, **solve_options)
-            dataset = best_curve.dataset() if isinstance(best_curve, Grid) else best_curve
-        elif isinstance(model, Given):
-            refuse_limit_options(*grids, workers=workers, notes=notes)
-            curve_accuracy = quadrature_tol, time_limit
-            dataset = layer_curve(model, alpha, samples, lam, loss, *curve_accuracy, advance_curve)
+            if quadrature_tol is not None:
+                allowed = f"left out where {BEST} parameters are searched"
+                raise InvalidArgument("quadrature_tol", quadrature_tol, allowed)
+            grid = at_best(model, searched, points, grids, loss, noted=noted, **options)
         else:
-            solve_options["quadrature_tol"] = quadrature_tol
-            curve_grid = solve_grid(
-                model,
-                alpha=alpha_of_limit(alpha, samples),
-                lam=lam,
-                grids=grids,
-                loss=loss,
-                progress=advance_curve,
-                **solve_options,
-            )
-            if flag("notes", notes):
-                curve_grid = curve_grid.with_changes(progress=advance_curve, **solve_options)
-            dataset = curve_grid.dataset()
+            options["quadrature_tol"] = quadrature_tol
+            grid = solve_grid(model, **points, grids=grids, loss=loss, **options)
+            grid = grid.with_changes(noted, **options) if noted else grid
+        dataset = grid.dataset()
     curve_notes = (
         notes_on(model, dataset) if isinstance(model, Given) else [ratio_note(dataset.alpha.values)]
     )
@@ -178,37 +167,27 @@ def at_best(
     workers: int = 1,
     noted: Sequence[str] = (),
     progress: Progress | None = None,
-) -> "Grid | xarray.Dataset":
+) -> Grid:
     """:func:`learning_curve` with the best value of every ``searched`` parameter, lam, eta, or
     both, at every point of a grid, and the ``noted`` of CHANGES."""
     of_square(loss)
-    curve_grids = {name: value for name, value in grids.items() if name not in searched}
-    models: list[Any] = [model]
-    curve_axes: dict[str, Array] = {}
-    if isinstance(model, Given):
-        refuse_limit_options(*grids, notes=bool(noted), workers=workers)
-        name, value = asked(model, typed_points.get("alpha"), typed_points.get("samples"))
-        curve_names = layer_columns(model, SQUARE)
-    else:
-        if "eta" in searched and "rate" in grids:
-            allowed_search = f"left out where the {BEST} eta is searched"
-            raise InvalidArgument("rate", grids["rate"], allowed_search)
-        name, value = "alpha", alpha_of_limit(typed_points["alpha"], typed_points.get("samples"))
-        curve_axes = grid_axes(model, curve_grids)
-        models = models_on_grid(model, curve_axes)
-        curve_names = [*model_columns(models[0], SQUARE), *noted]
+    if "eta" in searched and "rate" in grids:
+        allowed = f"left out where the {BEST} eta is searched"
+        raise InvalidArgument("rate", grids["rate"], allowed)
+    name, value = point_axis(model, typed_points.get("alpha"), typed_points.get("samples"))
     point_values = {name: value} if "lam" in searched else {name: value, "lam": typed_points["lam"]}
     point_axes = {name: positive(name, values) for name, values in point_values.items()}
+    curve_grids = {name: value for name, value in grids.items() if name not in searched}
+    curve_axes, models = model_grid(model, curve_grids)
+    names = [*searched, *column_names(models[0], SQUARE), *noted]
     best_search = optimal_lambda if searched == ["lam"] else optimal_eta
     curve_points = places_on_grid(point_axes)
     check_points("a grid", (len(models), len(curve_points)), 10**5)
-    row = partial(_best_point, [*searched, *curve_names], best_search, time_limit=time_limit)
+    row = partial(_best_point, names, best_search, time_limit=time_limit)
     tasks = [partial(row, one, **place) for one, place in itertools.product(models, curve_points)]
     best_rows = computed(tasks, workers, progress)
     curve_columns = {key: np.array([row[key] for row in best_rows]) for key in best_rows[0]}
     scalar_axes = scalar_arguments(**curve_grids, **point_values)
-    if isinstance(model, Given):
-        return with_noted(model, data_set(point_axes, curve_columns, model.described, scalar_axes))
     return Grid(model, curve_axes | point_axes, models, curve_columns, [SQUARE], scalar_axes)
 
 

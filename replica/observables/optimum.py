@@ -17,7 +17,6 @@ from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline
 from solvers.results import Array, ConvergenceError, Status
 
 from ..convex import loss as as_loss
-from ..display import Displayed
 from ..equivalence import table_at
 from ..errors import InvalidArgument, answering
 from ..given import FeatureSample, Given
@@ -35,8 +34,8 @@ from ..problem import (
 from ..steps import GradientStep, model_of
 from .evaluate_model import errors_at_level, solves_each_point
 from .grid import solve_grid
-from .readout_curves import BEST_AT_END, layer_curve
-from .solution import solve, solve_layer
+from .readout_curves import BEST_AT_END
+from .solution import AtPoint, solve, solve_layer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,7 +60,7 @@ class LocalMinimum:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Optimum(Displayed):
+class Optimum(AtPoint):
     """The parameters of the smallest test error, and the theory there.
 
     Returned by :func:`replica.optimal_lambda` and :func:`replica.optimal_eta`.
@@ -93,21 +92,13 @@ class Optimum(Displayed):
         """True if the point at the optimum did."""
         return self.point.converged
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The problem at the optimum, in plain values."""
-        return self.point.settings
-
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """The test error around the optimum, along lam or eta or over both; a star at it."""
         searched = [name for name in ("lam", "eta") if np.isfinite(getattr(self.minima[0], name))]
         grids = {name: getattr(self, name) * np.geomspace(0.01, 100, 41) for name in searched}
         lam = grids.pop("lam", self.lam)
-        if isinstance(self.point.model, Given):
-            curve = layer_curve(self.point.model, None, self.point.samples, lam)
-        else:
-            curve_axes = {"alpha": self.point.alpha, "lam": lam}
-            curve = solve_grid(self.point.model, **curve_axes, grids=grids).dataset()
+        place = self.point.place | {"lam": lam}
+        curve = solve_grid(self.point.model, **place, grids=grids).dataset()
         ax = plot_curve(curve, ax, error="test_error", train=False)
         if len(searched) == 1:
             note = f",\n{AT_END}" if self.at_edge else ""
@@ -212,9 +203,9 @@ def _search_given(model: Given, at: dict[str, Any], axis: Array, how: dict[str, 
         searched, tol = replace(model, classes=() if model.classes else None), 0.2
 
     def errors(x: Array) -> Array:
-        values = layer_curve(searched, lam=np.exp(x), **at, quadrature_tol=tol).test_error.values
+        grid = solve_grid(searched, lam=np.exp(x), **at, quadrature_tol=tol)
         check_time()
-        return values
+        return grid.columns["test_error"]
 
     # a basin so shallow is the tolerance of errors
     basins = minima(errors, [axis], rtol=1e-3)

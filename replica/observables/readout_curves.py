@@ -1,11 +1,11 @@
-"""Errors of the readout of given layers and features, at a point and on a grid; notes on them;
-and errors of a sample for more samples than it has rows.  docs/theory.md 20, 22
+"""Errors of the readout of given layers and features, also for more samples than rows, notes on
+them, and the names of their columns.  docs/theory.md 20, 22
 """
 
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,16 +13,10 @@ from solvers.resources import TIME_LIMIT
 from solvers.results import Array, Status
 
 from ..convex import Loss
-from ..display import Progress
 from ..errors import InvalidArgument
 from ..given import TOLERANCE, FeatureMoments, FeatureSample, Given, ReadoutPoints, evaluate
-from ..problem import asked, limits, positive, samples_of
+from ..problem import SpikedRandomFeatures, limits
 from ..saddle_point import ERRORS
-from .axes import data_set, losses_of, scalar_arguments
-
-if TYPE_CHECKING:
-    import xarray
-
 
 # Residual degrees of freedom, of strata and of rows: docs/theory.md 20 and 22 say what they were
 # found on, and the sensitivity of several classes.
@@ -45,13 +39,9 @@ UNCENTRED = (
     "labels whose mean is far from 0, and no intercept: intercept=True (--intercept) trains one"
 )
 WHOLE = (
-    "labels of several whole numbers a row, which are regressed: labels[:, 0] are the classes of "
-    "one column (classes=(), --classes none, says that they are numbers)"
-)
-SHARES = (
-    "labels that sum to 1 in each row, or are 1 once and else -1, which are regressed: "
-    "labels.argmax(axis=1) makes classes of them (classes=(), --classes none, says that they are "
-    "numbers)"
+    "labels of several numbers a row that are whole or sum to 1, which are regressed: "
+    "labels.argmax(axis=1), or labels[:, 0] of one column, are the classes (classes=(), --classes "
+    "none, says that they are numbers)"
 )
 REPEATED_ROWS = (
     "{} rows that repeat another's features and label: one trains the readout that the other "
@@ -60,11 +50,7 @@ REPEATED_ROWS = (
 )
 ROW_COUNT = (
     "a feature, {!r}, that counts the rows, as an id does: where rows are sorted it tells their "
-    "label ({} leaves it out)"
-)
-ALIKE = (
-    "classes whose names differ in case or blanks alone, {}: [one.strip().lower() for one in "
-    "labels] makes one of them"
+    "label, and is to be left out"
 )
 BEYOND_ROWS = (
     "more samples than rows: features are taken for Gaussian in each class, and errors are scaled "
@@ -161,16 +147,8 @@ def notes_of_sample(model: Given) -> list[str]:
     if model.outputs > 1 and model.classes is None:  # () says that they are numbers
         low = min(0, labels.min())  # of one class against the rest 1 and -1
         shares = low in (-1, 0) and np.allclose((labels - low).sum(axis=1), 1 - low)
-        notes += [SHARES if shares else WHOLE] * bool(shares or (labels == np.rint(labels)).all())
-    plain_names = [str(name).strip().lower() for name in model.names]
-    pairs = zip(model.names, plain_names, strict=True)
-    alike = [name for name, plain in pairs if plain_names.count(plain) > 1]
-    notes += [ALIKE.format(", ".join(map(repr, alike[:4])))] * bool(alike)
-    for k in model.row_counts:
-        name, code = k, f"numpy.delete(features, {k}, axis=1)"
-        if model.columns:
-            name, code = model.columns[k], f"table.drop(columns={model.columns[k]!r}) in pandas"
-        notes.append(ROW_COUNT.format(name, code))
+        notes += [WHOLE] * bool(shares or (labels == np.rint(labels)).all())
+    notes += [ROW_COUNT.format(model.columns[k] if model.columns else k) for k in model.row_counts]
     many_repeated = model.repeated > 0.01 * len(labels)  # fewer hardly change an error
     return notes + [REPEATED_ROWS.format(model.repeated)] * many_repeated
 
@@ -224,74 +202,37 @@ def meet_rows(
     return columns
 
 
-NO_LABEL_VARIANCE = "the square where labels vary within a stratum"
-
-
-def layer_curve(
-    model: Given,
-    alpha: Any,
-    samples: Any,
-    lam: Any,
-    loss: Any = "square",
-    quadrature_tol: float | None = None,
-    time_limit: float = TIME_LIMIT,
-    progress: Progress | None = None,
-) -> "xarray.Dataset":
-    """Learning curve of a given layer, see :func:`replica.learning_curve`."""
-    name, value = asked(model, alpha, samples)
-    axes = {name: positive(name, value), "lam": positive("lam", lam)}
-    losses, loss_axis = losses_of(loss)
-    n_grid, penalties = (x.ravel() for x in np.meshgrid(*axes.values(), indexing="ij"))
-    n, count, done = samples_of(model, name, n_grid), len(n_grid) * len(losses), itertools.count(1)
-
-    def advance() -> None:
-        if progress is not None:
-            progress(next(done), count)
-
-    limits = quadrature_tol, time_limit
-    by_loss = [layer_points(model, n, penalties, x, *limits, advance).columns for x in losses]
-    column_names = dict.fromkeys(name for x in losses for name in layer_columns(model, x))
-    columns = {name: np.concatenate([x[name] for x in by_loss]) for name in column_names}
-    columns["status"] = np.array([status.value for status in columns["status"]])
-    constants = model.described
-    if not (loss_axis or losses[0].is_square):
-        constants["loss"] = losses[0].name
-    scalar_axes = scalar_arguments(**{name: value}, lam=lam)
-    return with_noted(model, data_set(loss_axis | axes, columns, constants, scalar_axes))
-
-
 def has_classes(model: Given) -> bool:
     """True if outputs name a class: labels are +-1, or one of several."""
     return model.binary or bool(getattr(model, "classes", None))
 
 
-def refuse_options(allowed: str, **options: Any) -> None:
-    """Refuse options with other values than their defaults; ``allowed`` says when they are left
-    out."""
-    defaults = dict(quadrature_tol=None, workers=1, notes=False)
-    for name, value in options.items():
-        if value != defaults[name]:
-            raise InvalidArgument(name, value, allowed)
-
-
-def refuse_limit_options(*grids: str, **options: Any) -> None:
-    """Refuse for a given layer the ``options`` and ``grids`` of limits."""
-    refuse_options("left out of given layers and features", **options)
+def refuse_limit_options(*grids: str, workers: int = 1, notes: bool = False) -> None:
+    """Refuse for a given layer the options and ``grids`` of limits."""
+    for name, value, default in (("workers", workers, 1), ("notes", notes, False)):
+        if value != default:
+            raise InvalidArgument(name, value, "left out of given layers and features")
     if grids:
         raise InvalidArgument("a grid", grids[0], "over samples (or alpha) and lam of given layers")
 
 
-def layer_columns(model: Given, loss: Loss) -> list[str]:
-    """Names of the columns of a point in tables."""
-    binary = ["classification_error"] if has_classes(model) else []
+ACCURACY = "converged", "residual", "quadrature_error", "iterations", "status"
+
+
+def column_names(model: SpikedRandomFeatures | Given, loss: Loss) -> list[str]:
+    """Names of the columns of a point in tables, for a model and a loss."""
     loss_columns = [] if loss.is_square else ["loss_error", "train_loss"]
+    if not isinstance(model, Given):
+        bias = ["trained_bias"] if model.train_bias else []
+        binary = ["classification_error"] if model.labels.binary else []
+        return [*bias, "test_error", "train_error", *loss_columns, *binary, *ACCURACY]
+    binary = ["classification_error"] if has_classes(model) else []
     by_rows = isinstance(model, FeatureSample) and model.strata is None
     stderr = [f"{name}_stderr" for name in ["test_error", *binary] if by_rows]
     stderr += ["classification_sensitivity"] * (by_rows and model.outputs > 1 and bool(binary))
+    errors = ["test_error", "train_error", *binary, *stderr, "readout_variance"]
     freedom = ["degrees_of_freedom", "degrees_of_freedom_2", "kappa", "residual_degrees"]
-    fit_columns = ["readout_variance", *freedom]
-    accuracy = ["converged", "residual", "quadrature_error", "iterations", "status"]
-    return ["test_error", "train_error", *binary, *stderr, *fit_columns, *accuracy, *loss_columns]
+    return [*errors, *freedom, *ACCURACY, *loss_columns]
 
 
 def layer_points(
@@ -299,8 +240,8 @@ def layer_points(
     samples: Array,
     lam: Array,
     loss: Loss,
-    quadrature_tol: float | None,
-    time_limit: float,
+    quadrature_tol: float | None = None,
+    time_limit: float = TIME_LIMIT,
     advance: Callable[[], None] | None = None,
 ) -> ReadoutPoints:
     """The theory at the points (samples[i], lam[i])."""
@@ -314,14 +255,12 @@ def layer_points(
     if loss.kind == "margin" and not model.binary:
         allowed = "one of residuals, such as huber:1, unless labels are +-1"
         raise InvalidArgument("loss", loss.name, allowed)
-    if isinstance(model, FeatureSample) and not (loss.is_square or model.strata is None):
-        label_of: dict[Any, float] = {}
-        for stratum, label in zip(model.strata.tolist(), model.labels.tolist(), strict=True):
-            if label_of.setdefault(stratum, label) != label:
-                two_labels = f"{label_of[stratum]:g} and {label:g} in stratum {stratum}"
-                raise InvalidArgument("loss", loss.name, f"{NO_LABEL_VARIANCE} ({two_labels})")
-    if isinstance(model, FeatureMoments) and model.vary and not loss.is_square:
-        raise InvalidArgument("loss", loss.name, NO_LABEL_VARIANCE)
+    labels_vary = isinstance(model, FeatureMoments) and model.vary
+    if isinstance(model, FeatureSample) and model.strata is not None and model.outputs == 1:
+        pairs = {*zip(model.strata.tolist(), model.labels.tolist(), strict=True)}
+        labels_vary = len(pairs) > len({stratum for stratum, _ in pairs})
+    if labels_vary and not loss.is_square:
+        raise InvalidArgument("loss", loss.name, "the square where labels vary within a stratum")
     settings = loss, tol or TOLERANCE, seconds
     points = evaluate(model, samples, lam, *settings, advance)
     return points._replace(columns=meet_rows(model, samples, lam, points, *settings))

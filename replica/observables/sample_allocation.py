@@ -52,14 +52,9 @@ class Plan:
     train_error: float
 
     @property
-    def solved(self) -> bool:
-        """True if the errors are known."""
-        return bool(np.isfinite(self.test_error))
-
-    @property
     def ranked(self) -> float:
         """The test error, or if it is not known one larger than any: a search compares numbers."""
-        return self.test_error if self.solved else MAX_NUMBER
+        return float(np.nan_to_num(self.test_error, nan=MAX_NUMBER))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,7 +112,7 @@ class SampleAllocation(Displayed):
     @property
     def converged(self) -> bool:
         """True if every use could be solved."""
-        return all(plan.solved for plan in self.plans)
+        return not np.isnan([plan.test_error for plan in self.plans]).any()
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -126,9 +121,8 @@ class SampleAllocation(Displayed):
 
     def document(self) -> dict[str, Any]:
         """Plain values for JSON: problem, budget, points, the best first; None for NaN."""
-        allocation = {"problem": self.described, "budget": self.budget, "points": self._rows()}
-        allocation["notes"] = self.notes
-        return dict(plain(allocation))
+        points = {"points": self._rows(), "notes": self.notes}
+        return dict(plain({"problem": self.described, "budget": self.budget} | points))
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """The test error against the share of the samples that are used for one layer, the others
@@ -139,12 +133,12 @@ class SampleAllocation(Displayed):
         best_use = self.best
         use_values = {name: getattr(best_use, name) for name in ("alpha0", "alpha", "eta", "lam")}
         use = f"{best_use.use}: " + ", ".join(f"{name} {x:.4g}" for name, x in use_values.items())
-        use_errors = {plan.use: plan.test_error for plan in reversed(self.plans) if plan.solved}
-        unsolved_n = sum(not plan.solved for plan in self.plans)
-        use_errors.pop(best_use.use, None)
+        errors = {plan.use: plan.test_error for plan in reversed(self.plans)}
+        others = {use: x for use, x in errors.items() if use != best_use.use and not np.isnan(x)}
+        unsolved_n = sum(np.isnan(plan.test_error) for plan in self.plans)
         unsolved_fact = {"not_solved": f"{unsolved_n} of {len(self.plans)}"} if unsolved_n else {}
         note = {"note": "; ".join(self.notes)} if self.notes else {}
-        return {"best": use, "test_error": best_use.test_error} | use_errors | unsolved_fact | note
+        return {"best": use, "test_error": best_use.test_error} | others | unsolved_fact | note
 
     def _rows(self) -> list[dict[str, Any]]:
         return [asdict(plan) for plan in self.plans]

@@ -20,17 +20,9 @@ from ..errors import InvalidArgument, answering
 from ..given import FeatureSample, Given
 from ..plotting import BARS, add_legend, plot_curve
 from ..problem import MAX_NUMBER, number
+from .grid import solve_grid
 from .learning_curve import BEST, at_best
-from .readout_curves import (
-    BEST_AT_END,
-    SENSITIVE,
-    beyond,
-    beyond_note,
-    has_classes,
-    layer_curve,
-    notes_of,
-    notes_of_sample,
-)
+from .readout_curves import BEST_AT_END, SENSITIVE, beyond, beyond_note, has_classes, notes_of
 
 if TYPE_CHECKING:
     import xarray
@@ -57,22 +49,20 @@ class SamplesNeeded(Displayed):
         over rows, the n before that, and the note says so.
     low, high : float
         The same for the error less and plus two standard errors over rows of a sample, the band of
-        its figure; NaN where there are none, or the error is then larger at the largest n, which
-        the note says.
+        its figure; NaN where there are none, or the error is then larger at the largest n.
     beyond_rows : bool
         Whether ``samples`` is more than a sample's rows: taken from Gaussian classes, of which
         errors are scaled to meet those of the rows (22.14).
     curve : xarray.Dataset
-        Errors at the numbers of samples that were tried, with the penalty of each as ``lam``; of
-        the best penalty from the most samples down to the first whose error is too large.
+        Errors at the numbers of samples that were tried, with the penalty of each as ``lam``.
     lam : float
         The penalty at ``samples``; where these are NaN, at the most that were tried.
     alpha : float
         Of ``replica.sklearn.ProbeCurve``, which shows it in the place of ``lam``: p lam, the
         ``alpha`` of Ridge.
     note : str
-        Notes on the rows; why more samples may be needed, or how their number is known, and where
-        the error is not.  Mostly empty.
+        Notes on errors near ``samples``, why more samples may be needed, and where the error is
+        not known.  Mostly empty.
     """
 
     error: str
@@ -119,15 +109,13 @@ class SamplesNeeded(Displayed):
         if np.isnan(self.samples):
             k, name = values[is_solved].argmin(), self.error.replace("_", " ")
             least = f"{values[is_solved][k]:.4g}" + f" at {n[k]:g}" * bool(n[k] < n[-1])
-            # of the best penalty, whose search goes down from the largest, it may be the only one
-            which = f"smallest {name}" if n.size > 1 else f"{name} there"
-            many = f"more than {n[-1]:g}, the largest {status_word} ({which}: {least})"
+            many = f"more than {n[-1]:g}, the largest {status_word} (smallest {name}: {least})"
             return {"samples": many} | self._penalty | noted
         band_ends = f"{self.low:.4g} to {self.high:.4g}".replace(" to nan", " on")
         band = f"{band_ends}, {BAND_TEXT}"
         sample_facts: dict[str, Any] = {"samples": f"{self.samples:.4g}"}
         if self.samples <= n[0]:
-            at_most = "" if f"{SENSITIVE}, and" in self.note else "at most "
+            at_most = "" if SENSITIVE in self.note else "at most "
             sample_facts["samples"] = f"{at_most}{n[0]:g}, the smallest {status_word}"
         sample_facts |= {} if np.isnan(self.low) else {"band": band}
         return sample_facts | self._penalty | noted
@@ -200,13 +188,14 @@ def samples_needed(
     target = wanted_error(error, value, model if error == "classification_error" else None)
     n = _tried_samples(model, most)
     with progress_callback(progress, "numbers of samples") as advance:
-        curve = _curve(model, n, lam, as_loss(loss), time_limit, advance, error, target)
+        curve = _curve(model, n, lam, as_loss(loss), time_limit, advance)
     tried, solved = curve.samples.values, np.isfinite(curve[error].values)
     if not solved.any():
         note = _unsolved_text(curve, tried)
         return SamplesNeeded(error, target, np.nan, np.nan, np.nan, False, curve, np.nan, note)
     finite = curve.isel(samples=solved)
-    n, values, stderr = finite.samples.values, finite[error].values, _stderr(finite, error)
+    n, values = finite.samples.values, finite[error].values
+    stderr = np.asarray(finite.get(f"{error}_stderr", np.nan * finite[error]).values)
     slack, band_width = np.nan_to_num(stderr), BARS * stderr
     samples, low, high = (
         needed_on(n, errors, target, slack)
@@ -216,47 +205,33 @@ def samples_needed(
     log_samples = np.log(n[-1] if np.isnan(samples) else samples)
     penalty = float(np.exp(np.interp(log_samples, np.log(n), np.log(finite.lam.values))))
     penalty = penalty if isinstance(lam, str) else float(lam)
-    beyond_rows = bool(np.any(beyond(model, samples)))
-    nearest = np.argmin(np.abs(np.log(n) - log_samples))
-    notes = notes_of_sample(model) + [beyond_note(model)] * beyond_rows
-    sensitive = notes_of(model, finite).get(SENSITIVE)
-    # the number tried below the answer counts, too: with more samples the note ends
+    nearest = int(np.argmin(np.abs(np.log(n) - log_samples)))
+    # the number tried below the answer counts, too: with more samples a note ends
     around = slice(max(nearest - 1, 0), nearest + 1)
-    if error == "classification_error" and sensitive is not None and sensitive[around].any():
-        # SENSITIVE errors are up to 20 % too low, and small ones by more
-        most_needed = needed_on(n, values * 1.2, target)
-        most_known = target > 0.05 and np.isfinite(most_needed)
-        more_samples = f"up to {most_needed:.0f}" if most_known else "more"
-        notes.append(f"{SENSITIVE}, and {more_samples} samples may be needed")
+    noted = notes_of(model, finite)
+    if error == "test_error":
+        noted.pop(SENSITIVE, None)  # a note on the other error
+    notes = [note for note, has_note in noted.items() if has_note.values[around].any()]
+    beyond_rows = bool(np.any(beyond(model, samples)))
+    if beyond_rows and beyond_note(model) not in notes:
+        notes.append(beyond_note(model))
     if lam == BEST and "lam" in str(finite.at_edge.values[nearest]).split():
         notes.append(BEST_AT_END)
     if (rises_at := n[(n > samples) & (values > target)]).size:
         rise = f"the error rises above {target:g} again, at {rises_at[0]:g} samples"
         notes.append(f"{rise}, by less than its standard error over rows")
-    if samples > 0 and np.isfinite(stderr[-1]) and np.isnan(high):
-        above_text = f"with {BARS} standard errors more it is above {target:g} at {n[-1]:g} samples"
-        notes.append(f"the band has no upper end: {above_text}, the largest solved (most=)")
     # of those below the last error that is too large nothing is asked
     too_large = n[(values > target) & ~(n > samples)].max(initial=0)
     if (unsolved := tried[~solved & (tried > too_large)]).size:
         notes.append(_unsolved_text(curve, unsolved))
-        lower, upper = n[n < samples].max(initial=0), n[n >= samples].min(initial=np.inf)
-        if lower and ((lower < unsolved) & (unsolved < upper)).any():
-            notes.append(f"the answer is only known to be between {lower:g} and {upper:g} samples")
     if np.isnan(samples):
-        another = "other or more features" if lam == BEST else "another penalty or other features"
-        # at a hundred times the largest number tried the error has levelled off
-        far_samples, way_to_target = 100 * tried[-1], f"more rows or {another}"
+        far = 100 * tried[-1]
         with suppress(InvalidArgument):  # of what takes more rows
-            _tried_samples(model, far_samples)
-            curve_options: Any = as_loss(loss), time_limit, None, error, target
-            value = _curve(model, np.array([far_samples]), lam, *curve_options)[error].item()
-            way_to_target = _further_samples(model, target, value, far_samples, another)
-        notes.append(f"{way_to_target} may reach it")
-    rows = len(model.labels) if isinstance(model, FeatureSample) else np.inf
-    if error == "classification_error" and target * rows < 1:
-        one_row = f"{target:g} is less than one wrong row of {rows}"
-        notes.append(f"{one_row}: of so small an error the rows tell little")
+            _tried_samples(model, far)
+            far_error = _curve(model, np.array([far]), lam, as_loss(loss), time_limit)[error].item()
+            notes += [f"at {far:g} samples the error is {far_error:.3g}"] * bool(far_error > 0)
+        other = "features" if lam == BEST else "penalties or features"
+        notes.append(f"more samples (most=), or other {other}, may reach it")
     if lam == BEST and error == "classification_error":
         notes.append("lam is the best for the squared error: another may need fewer samples")
     note = "; ".join(notes)
@@ -319,17 +294,6 @@ def _tried_samples(model: Given, most: float | None) -> Array:
     return np.unique(np.rint([*tried_samples, *near_rows]))
 
 
-def _further_samples(model: Given, target: float, value: float, far: float, other: str) -> str:
-    """Sentence on ways to a smaller error than at the samples tried: more samples, by its ``value``
-    at many more, ``far``; or ``other`` changes."""
-    far_error = f"{value:.3g} at {far:g} samples"
-    if beyond(model, far):
-        far_error += ", of features taken for Gaussian"
-    if value > target:
-        return f"the error levels off near {far_error}: {other}"
-    return f"a larger most={f' (the error is {far_error})' * (value > 0)} or {other}"
-
-
 def _unsolved_text(curve: Any, samples: Array) -> str:
     """Sentence on the ``samples`` at which a curve did not converge, with the number of points of
     each status."""
@@ -339,43 +303,20 @@ def _unsolved_text(curve: Any, samples: Array) -> str:
     return f"the error at {sample_text} samples is not known: {', and '.join(reasons)}"
 
 
-def _stderr(curve: Any, error: str) -> Array:
-    """The standard error of an ``error`` on a curve, NaN where it has none."""
-    return np.asarray(curve.get(f"{error}_stderr", np.nan * curve[error]).values)
-
-
 def _curve(
     model: Given,
     n: Array,
     lam: float | str,
     loss: Any,
     time_limit: float,
-    advance: Progress | None,
-    error: str,
-    target: float,
+    progress: Progress | None = None,
 ) -> Any:
-    """The errors at the numbers of samples ``n``, with the ``lam`` of each; of the best one, whose
-    search takes long, from the most down to the first of which also the lower end of the band is
-    above the ``target``."""
-    curve_options: dict[str, Any] = {"time_limit": time_limit}
+    """The errors at the numbers of samples ``n``, with the ``lam`` of each."""
+    options: dict[str, Any] = {"time_limit": time_limit, "progress": progress}
     if isinstance(lam, str) and lam == BEST:
-        import xarray
-
-        report, at_n = advance or (lambda done, total: None), []
-        for solved_count, samples in enumerate(n[::-1], 1):
-            point: Any = at_best(model, ["lam"], {"samples": [samples]}, {}, loss, **curve_options)
-            at_n.append(point)
-            report(solved_count, len(n))
-            # with what it may rise again by, one standard error
-            if point[error] - (BARS + 1) * np.nan_to_num(_stderr(point, error)) > target:
-                break
-        report(len(n), len(n))
-        return xarray.concat(
-            at_n[::-1], "samples", data_vars="all", coords="minimal", compat="equals", join="exact"
-        )
-    curve_options["progress"] = advance
+        return at_best(model, ["lam"], {"samples": n}, {}, loss, **options).dataset()
     if isinstance(lam, str) or np.ndim(lam):
         raise InvalidArgument("lam", lam, '"best" or one number (learning_curve takes several)')
     penalty = number("lam", lam)
-    curve = layer_curve(model, None, n, penalty, loss, **curve_options)
+    curve = solve_grid(model, samples=n, lam=penalty, loss=loss, **options).dataset()
     return curve.assign(lam=("samples", np.full(len(n), penalty)))

@@ -28,16 +28,9 @@ from ..problem import (
 from ..saddle_point import Conjugates, Overlaps, ridge
 from ..steps import GradientStep, model_of
 from .evaluate_model import evaluate
-from .grid import solve_grid
-from .readout_curves import layer_columns, layer_curve, layer_points, notes_of
-from .theory_changes import (
-    CHANGES,
-    few_products_note,
-    headline_error,
-    model_columns,
-    price_note,
-    ratio_note,
-)
+from .grid import Grid, solve_grid
+from .readout_curves import column_names, layer_points, notes_of
+from .theory_changes import CHANGES, few_products_note, headline_error, price_note, ratio_note
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -193,13 +186,12 @@ class Solution(Displayed):
         """Relative change of the headline error under one of CHANGES."""
         if self._is_given:
             return 0.0
-        shown, place = headline_error(self.model), (np.array([self.alpha]), np.array([self.lam]))
-
-        def error(model: SpikedRandomFeatures) -> float:
-            return float(getattr(evaluate(model, *place, loss=self.loss), shown).item())
-
+        axes = {name: np.array([value]) for name, value in self.place.items()}
+        shown = headline_error(self.model)
+        columns = {shown: np.array([getattr(self, shown)])}
         with deadline(NETWORK_TIME):
-            return float(CHANGES[change_name].of(self.model, getattr(self, shown), error))
+            grid = Grid(self.model, axes, [self.model], columns, [self.loss])
+            return float(grid.with_changes([change_name]).columns[change_name].item())
 
     @property
     def notes(self) -> list[str]:
@@ -227,25 +219,21 @@ class Solution(Displayed):
         """The problem and the point, in plain values; the loss where it is not the square."""
         described = self.model.described if self._is_given else describe_with_step(self.model)
         loss_setting = {} if self.loss.is_square else {"loss": self.loss.name}
-        return described | {name: getattr(self, name) for name in self._point_names} | loss_setting
+        return described | self.place | loss_setting
 
     @property
-    def _point_names(self) -> list[str]:
-        """Names of the coordinates of the point."""
-        return ["samples" if self._is_given else "alpha", "lam"]
+    def place(self) -> dict[str, float]:
+        """Coordinates of the point: alpha, or samples of what is given, and lam."""
+        samples = {"samples": self.samples} if self._is_given else {"alpha": self.alpha}
+        return samples | {"lam": self.lam}
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """The errors at ten times fewer to ten times more samples, a star at this point."""
-        name = self._point_names[0]
-        sample_axis = getattr(self, name) * np.geomspace(0.1, 10, 41)
-        if self._is_given:
-            curve = layer_curve(self.model, None, sample_axis, self.lam, self.loss)
-        else:
-            point_fit = {"alpha": sample_axis, "lam": self.lam, "loss": self.loss}
-            curve = solve_grid(self.model, **point_fit, grids={}).dataset()
+        (name, value), (_, lam) = self.place.items()
+        axes: dict[str, Any] = {name: value * np.geomspace(0.1, 10, 41), "lam": lam}
+        curve = solve_grid(self.model, **axes, loss=self.loss).dataset()
         ax = plot_curve(curve, ax)
-        sample_axis = getattr(self, name)
-        mark_place(ax, sample_axis, getattr(self, error_drawn(curve)), setting(name, sample_axis))
+        mark_place(ax, value, getattr(self, error_drawn(curve)), setting(name, value))
         return add_legend(ax)
 
     def plot_confusion(self, ax: "Axes | None" = None) -> "Axes":
@@ -259,21 +247,26 @@ class Solution(Displayed):
         square_names = [] if self.loss.kind == "margin" else ["test_error", "train_error"]
         for name in ("classification_error", *loss_names, *square_names):
             error, stderr = getattr(self, name), getattr(self, f"{name}_stderr", np.nan)
-            if name in self._shown_columns:
+            if name in column_names(self.model, self.loss):
                 point_errors[name] = error if np.isnan(stderr) else f"{error:.6g} +- {stderr:.2g}"
         accuracy = f"residual {self.residual:.1e}, quadrature_error {self.quadrature_error:.1e}"
         point_notes = {"notes": "; ".join(self.notes)} if self.notes else {}
         return point_errors | {"status": f"{self.status.value} ({accuracy})"} | point_notes
 
-    @property
-    def _shown_columns(self) -> list[str]:
-        """Names of the columns of tables."""
-        columns_of = layer_columns if self._is_given else model_columns
-        return columns_of(self.model, self.loss)
-
     def _rows(self) -> list[dict[str, Any]]:
-        row = {name: getattr(self, name) for name in [*self._point_names, *self._shown_columns]}
-        return [row | {"status": self.status.value}]
+        row = {name: getattr(self, name) for name in column_names(self.model, self.loss)}
+        return [self.place | row | {"status": self.status.value}]
+
+
+class AtPoint(Displayed):
+    """A result at one ``point``, a Solution."""
+
+    point: Any
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The problem and the point, in plain values."""
+        return dict(self.point.settings)
 
 
 @answering
@@ -347,13 +340,10 @@ def solve(
         for point_note in solution.notes if solution.converged else ():
             logging.getLogger(__name__).warning(point_note)
     else:
-        if alpha is None or samples is not None:
-            alpha = alpha_of_limit(alpha, samples)
-        assert alpha is not None
-        minimised_loss = as_loss(loss)
+        alpha, minimised_loss = number("alpha", alpha_of_limit(alpha, samples)), as_loss(loss)
         evaluated_point = evaluate(
             problem,
-            np.array([number("alpha", alpha)]),
+            np.array([alpha]),
             np.array([number("lam", lam)]),
             loss=minimised_loss,
             quadrature_tol=quadrature_tol,
@@ -361,18 +351,17 @@ def solve(
         )
         solution = Solution(
             model=problem,
-            alpha=float(alpha),
+            alpha=alpha,
             lam=float(lam),
             loss=minimised_loss,
             overlaps=Overlaps(*(overlap[0] for overlap in evaluated_point.overlaps)),
             conjugates=Conjugates(*(overlap[0] for overlap in evaluated_point.conjugates)),
             **{name: getattr(evaluated_point, name).item() for name in ridge.COLUMNS},
         )
-    failed = not solution.converged
-    if raise_on_failure is not False and flag("raise_on_failure", raise_on_failure) and failed:
-        name = "samples" if isinstance(problem, Given) else "alpha"
+    if flag("raise_on_failure", raise_on_failure) and not solution.converged:
+        place = ", ".join(f"{name}={value:g}" for name, value in solution.place.items())
         raise ConvergenceError(
-            f"at {name}={getattr(solution, name):g}, lam={solution.lam:g}: {solution.status.value} "
+            f"at {place}: {solution.status.value} "
             f"(residual {solution.residual:.1e}, quadrature {solution.quadrature_error:.1e})",
             solution,
         )

@@ -27,15 +27,6 @@ def headline_error(model: SpikedRandomFeatures) -> str:
     return "classification_error" if model.labels.binary else "test_error"
 
 
-def model_columns(model: SpikedRandomFeatures, loss: Loss) -> list[str]:
-    """Names of the columns of tables, for a model and a loss."""
-    bias_columns = ["trained_bias"] if model.train_bias else []
-    loss_columns = [] if loss.is_square else ["loss_error", "train_loss"]
-    class_columns = ["classification_error"] if model.labels.binary else []
-    accuracy = ["converged", "residual", "quadrature_error", "iterations", "status"]
-    return [*bias_columns, "test_error", "train_error", *loss_columns, *class_columns, *accuracy]
-
-
 def of_size(model: SpikedRandomFeatures) -> SpikedRandomFeatures:
     """The model at the dimension of large simulations, unless it has one."""
     return model if np.isfinite(model.dimension) else replace(model, dimension=1000.0)

@@ -8,7 +8,6 @@ from .figure_elements import (
     REFERENCE,
     add_legend,
     axes,
-    check_latex,
     colours,
     draw_band,
     draw_noted,

@@ -12,18 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import figure_elements
-from .curve import (
-    MARKERS,
-    STYLES,
-    Line,
-    abscissa_of,
-    draw_line,
-    finish_lines,
-    in_words,
-    label_errors,
-    lines_of,
-    mark_noted,
-)
+from .curve import MARKERS, STYLES, LineFigure, in_words
 from .heat_map import with_all_axes
 from .names import COLUMN, current, error_drawn, hue
 
@@ -75,7 +64,6 @@ def plot_comparison(
     >>> theory = learning_curve(model, alpha=[0.3, 0.5, 1, 2, 3], lam=0.1)
     >>> ax = plot_comparison(report.dataset(), {"theory": theory})
     """
-    ax = figure_elements.axes(ax)
     theories = {label: with_all_axes(theory) for label, theory in (theories or {}).items()}
     points = with_all_axes(points)
     compared = "source" in points.dims
@@ -83,8 +71,8 @@ def plot_comparison(
         points = points.sel(source="simulation", drop=True)
     name = error_drawn(points.data_vars, error)
     errors = list(STYLES) if name == "test_error" else [name]
-    abscissa = abscissa_of(points, name)
-    lines = lines_of(points, name, abscissa)
+    figure = LineFigure.of(points, name, ax)
+    ax, abscissa, lines = figure.ax, figure.abscissa, figure.lines
     difference_panels = figure_elements.panels_below(ax, 0.25) if compared else []
     # other theories than the first: thin, and of another colour where colours tell nothing else, or
     # broken; theories of infinite dimension: pale, and below
@@ -92,81 +80,55 @@ def plot_comparison(
     thin_line |= {"color": hue(1)} if len(lines) == 1 else {"linestyle": "-."}
     pale_line: dict[str, Any] = {"linewidth": 4.0, "alpha": 0.25, "zorder": 1}
     styles = {label: pale_line if label == LIMIT else thin_line for label in [*theories][1:]}
-    for line in lines:
-        for error_name in errors:
-            for label, theory in theories.items():
-                style = styles.get(label, {})
-                if "linestyle" in style and error_name != name:
-                    style = style | {"linestyle": ":"}
-                legend_label = line.label if error_name == name and not style else ""
-                few_points = theory.sizes[abscissa] < 3  # errors that a line does not show
-                mark = {"marker": "_", "markersize": 14} if few_points else {}
-                draw_line(
-                    ax, theory, abscissa, line, error_name, 0, label=legend_label, **mark, **style
-                )
-            at = points.sel(line.at)
-            mean, stderr = at[error_name], at[f"{error_name}_stderr"]
-            # bars of test and training error side by side: long ones would cross
-            x = figure_elements.nudged(
-                at[abscissa].values, errors.index(error_name) - (len(errors) - 1) / 2
-            )
-            has_label = error_name == name and not theories  # else the label is of a line
-            label_shown = line.label if has_label else ""
-            style = {"color": line.colour, "label": label_shown} | MARKERS.get(error_name, {})
-            # thin bars, as those of two lines may overlap
-            figure_elements.draw_points(ax, x, mean, stderr, elinewidth=0.8, capthick=0.8, **style)
+    for line, (place, error_name) in product(lines, enumerate(errors)):
+        for label, theory in theories.items():
+            style = dict(styles.get(label, {}))
+            if "linestyle" in style and error_name != name:
+                style["linestyle"] = ":"
+            if theory.sizes[abscissa] < 3:  # errors that a line does not show
+                style |= {"marker": "_", "markersize": 14}
+            legend_label = line.label if error_name == name and label not in styles else ""
+            figure.draw_line(line, error_name, 0, theory, label=legend_label, **style)
+        at = points.sel(line.at)
+        # bars of test and training error side by side: long ones would cross
+        x = figure_elements.nudged(at[abscissa].values, place - (len(errors) - 1) / 2)
+        # thin bars, as those of two lines may overlap
+        style = {"color": line.colour, "elinewidth": 0.8, "capthick": 0.8}
+        style["label"] = line.label if error_name == name and not theories else ""
+        style |= MARKERS.get(error_name, {})
+        figure_elements.draw_points(ax, x, at[error_name], at[f"{error_name}_stderr"], **style)
     figure_elements.set_scale(ax, points[abscissa].values)
     figure_elements.from_zero(ax)
     for panel in difference_panels:
-        _draw_differences(panel, points, abscissa, lines, errors)
+        _draw_differences(panel, figure, errors)
     if theories:
-        label_errors(ax, lines, errors, [*theories], MARKERS)
-    colour: Any = "0.3" if len(lines) > 1 else lines[0].colour
+        figure.label_errors(errors, [*theories], MARKERS)
     for label, style in styles.items():
-        ax.plot([], [], label=label, **({"color": colour} | style))
+        ax.plot([], [], label=label, **({"color": figure.colour} | style))
     bars_text = f"(±{figure_elements.BARS} s.e.)"
     for error_name in errors[:1] if theories else errors:  # other points are beside their lines
         label = f"{'' if theories else in_words(error_name) + ', '}{simulated} {bars_text}"
-        figure_elements.draw_points(
-            ax, [], [], [], label=label, color=colour, **MARKERS.get(error_name, {})
-        )
+        style = {"color": figure.colour, "label": label} | MARKERS.get(error_name, {})
+        figure_elements.draw_points(ax, [], [], [], **style)
     for theory in [*theories.values()][:1]:  # where there are points
-        beside_points = theory.where(theory[abscissa].isin(points[abscissa]), drop=True)
-        mark_noted(ax, beside_points, abscissa, lines, name)
-    return finish_lines(ax, points, lines, abscissa, errors, difference_panels)
+        figure.mark_noted(theory.where(theory[abscissa].isin(points[abscissa]), drop=True))
+    return figure.finish(errors, difference_panels)
 
 
-def _draw_differences(
-    ax: "Axes",
-    points: "xarray.Dataset",
-    abscissa: str,
-    lines: Sequence[Line],
-    errors: Sequence[str],
-) -> None:
+def _draw_differences(ax: "Axes", figure: LineFigure, errors: Sequence[str]) -> None:
     """Differences of the points from the theory in standard errors; their logarithms beyond the
     band of two, if any are so large that it would not show."""
-    for line, error_name in product(lines, errors):
-        line_points = points.sel(line.at)
+    bars = figure_elements.BARS
+    for line, error_name in product(figure.lines, errors):
+        at = figure.curve.sel(line.at)
         style = {"color": line.colour} | MARKERS.get(error_name, {})
-        figure_elements.draw_points(
-            ax, line_points[abscissa], line_points[f"{error_name}_z"], np.nan, **style
-        )
+        figure_elements.draw_points(ax, at[figure.abscissa], at[f"{error_name}_z"], np.nan, **style)
     ax.axhline(0, **figure_elements.REFERENCE)
-    ax.axhspan(-figure_elements.BARS, figure_elements.BARS, color="0.93", zorder=0, linewidth=0)
+    ax.axhspan(-bars, bars, color="0.93", zorder=0, linewidth=0)
     ax.margins(y=0.2)
-    if (largest_z := np.abs(ax.dataLim.intervaly).max()) > 10 * figure_elements.BARS:
-        ax.set_yscale(
-            "symlog",
-            linthresh=figure_elements.BARS,
-            linscale=np.log10(largest_z / figure_elements.BARS) / 2,
-        )
+    if (largest_z := np.abs(ax.dataLim.intervaly).max()) > 10 * bars:
+        ax.set_yscale("symlog", linthresh=bars, linscale=np.log10(largest_z / bars) / 2)
         z_tick, (z_low, z_high) = float(f"{largest_z:.0e}"), ax.get_ylim()
-        ax.set_yticks(
-            [
-                z
-                for z in (-z_tick, -figure_elements.BARS, figure_elements.BARS, z_tick)
-                if z_low < z < z_high
-            ]
-        )
+        ax.set_yticks([z for z in (-z_tick, -bars, bars, z_tick) if z_low < z < z_high])
         ax.yaxis.set_major_formatter("{x:g}")
     ax.set_ylabel("$z$ (s.e.)" if current().size[0] >= COLUMN else "$z$")  # in one line

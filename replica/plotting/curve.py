@@ -34,6 +34,129 @@ class Line(NamedTuple):
     colour: Any
 
 
+class LineFigure(NamedTuple):
+    """Lines of the variable ``name`` of a data set along an abscissa, a line for each combination
+    of its other dimensions."""
+
+    ax: "Axes"
+    curve: "xarray.Dataset"
+    name: str
+    abscissa: str
+    lines: list[Line]
+
+    @classmethod
+    def of(cls, curve: "xarray.Dataset", name: str, ax: "Axes | None") -> "LineFigure":
+        """The figure in ``ax`` or in Axes of its own, with nothing drawn."""
+        abscissa = abscissa_of(curve, name)
+        return cls(figure_elements.axes(ax), curve, name, abscissa, lines_of(curve, name, abscissa))
+
+    def draw_line(
+        self,
+        line: Line,
+        error_name: str,
+        few: int = figure_elements.FEW,
+        curve: "xarray.Dataset | None" = None,
+        ax: "Axes | None" = None,
+        **style: Any,
+    ) -> None:
+        """Draw a line of the error ``error_name``, with marks if a ``few`` are known, of this data
+        set or another and in these Axes or others."""
+        curve = self.curve if curve is None else curve
+        values = curve[error_name].sel(line.at).values
+        looks = {"linestyle": STYLES.get(error_name, "-"), "color": line.colour}
+        looks |= figure_elements.marks_of(values, few) | style
+        (self.ax if ax is None else ax).plot(curve[self.abscissa].values, values, **looks)
+
+    def draw_errors(self, errors: Sequence[str], few: int = figure_elements.FEW) -> None:
+        """Draw the lines of all ``errors``, of the first with its label, two standard errors over
+        rows around it, and what is not known."""
+        for line in self.lines:
+            for error_name in errors:
+                label = line.label if error_name == self.name else ""
+                self.draw_line(line, error_name, few, label=label)
+        self._draw_bands()
+        self._mark_exceptions()
+        self.mark_noted(self.curve)
+
+    def _draw_bands(self) -> None:
+        """Shade two standard errors over rows around each line, if there are any."""
+        if f"{self.name}_stderr" not in self.curve:
+            return
+        x, names_of_band = self.curve[self.abscissa].values, (self.name, f"{self.name}_stderr")
+        for line in self.lines:
+            middle, stderr = (self.curve[each].sel(line.at).values for each in names_of_band)
+            figure_elements.draw_band(self.ax, x, middle, stderr, color=line.colour)
+        label = f"±{figure_elements.BARS} s.e. over other rows"
+        figure_elements.draw_band(self.ax, x, np.nan, np.nan, color=self.colour, label=label)
+
+    def _mark_exceptions(self) -> None:
+        """Draw crosses at points that did not converge: on the abscissa if no line did, else one
+        above another in colours of the lines."""
+        x, unknown = self.curve[self.abscissa].values, self.curve[self.name].isnull()
+        all_or_any = unknown.all if len(self.lines) <= MOST_COLOURS else unknown.any
+        shared_gaps = all_or_any([*self.lines[0].at])
+        gaps_of_lines = [((unknown & ~shared_gaps).sel(one.at), one.colour) for one in self.lines]
+        # of any scale of the ordinate
+        on_axis: dict[str, Any] = {"clip_on": False, "transform": self.ax.get_xaxis_transform()}
+        cross_height = 0.0
+        for gap, colour in [(shared_gaps, "0.3"), *gaps_of_lines]:
+            if gap.any():
+                gap_x = x[gap.values]
+                heights = np.full(gap_x.size, cross_height)
+                self.ax.plot(gap_x, heights, "x", color=colour, **on_axis)
+                cross_height += 0.04 * (gap is not shared_gaps)
+        if unknown.any():
+            self.ax.plot([], [], "x", color="0.3", label="not converged")
+
+    def mark_noted(self, curve: "xarray.Dataset") -> None:
+        """Draw open the points of a data set whose errors may be off, as a note says."""
+        noted = curve.get("noted", curve[self.name] * 0) > 0  # NaN where a point was taken out
+        if not noted.any():
+            return
+        for line in self.lines:
+            values = curve[self.name].where(noted).sel(line.at)
+            figure_elements.draw_noted(self.ax, curve[self.abscissa], values, color=line.colour)
+        figure_elements.draw_noted(self.ax, [], [], color="0.3", label="may be off: see its note")
+
+    @property
+    def colour(self) -> Any:
+        """Colour in the legend of what all lines have: that of the only line, or grey."""
+        return self.lines[0].colour if len(self.lines) == 1 else "0.3"
+
+    def label_errors(
+        self,
+        errors: Sequence[str],
+        theories: Sequence[str] = (),
+        markers: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        """Label the line style of each error in the legend, with the ``markers`` of its points; the
+        first has the name of the first of the ``theories``, if there are any, and the dashes of the
+        others, where they are of several, no colour."""
+        for error_name in errors:
+            is_first = bool(theories) and error_name == errors[0]
+            label = theories[0] if is_first else in_words(error_name)
+            colour = self.colour if is_first or len(theories) < 2 else "0.3"
+            look = {"color": colour, "label": label, **(markers or {}).get(error_name, {})}
+            self.ax.plot([], [], STYLES.get(error_name, "-"), **look)
+
+    def finish(self, errors: Sequence[str], below: Sequence["Axes"] = ()) -> "Axes":
+        """The Axes with labels and shared settings; of many lines with a colour bar, beside the
+        panels ``below`` too."""
+        ax, curve, abscissa = self.ax, self.curve, self.abscissa
+        # a bar beside all panels: these stay of one width
+        if len(self.lines) > MOST_COLOURS and not figure_elements.is_empty(ax):
+            varying = next(dim for dim in self.lines[0].at if curve.sizes[dim] > 1)
+            shades, label = _shades(curve[varying].values), names.LABELS.get(varying, varying)
+            figure: Any = ax.get_figure()
+            figure.colorbar(shades, ax=[ax, *below], label=label)
+        ordinate = "mean squared error" if len(errors) > 1 else names.DRAWN[errors[0]]
+        if errors[0] not in names.BEST_OF and not below:  # panels below show what is best
+            ordinate += names.at_best(curve, errors[0])
+        described = names.shared_settings(curve, [abscissa])
+        label = names.LABELS.get(abscissa, names.symbol(abscissa))
+        return figure_elements.finish(ax, label, ordinate, described, below=below)
+
+
 def plot_curve(
     curve: "xarray.Dataset",
     ax: "Axes | None" = None,
@@ -85,153 +208,70 @@ def plot_curve(
         if points is not None:
             raise InvalidArgument("points", type(points).__name__, "left out of a map")
         return plot_heat_map(curve, ax, error=name)
-    ax = figure_elements.axes(ax)
-    abscissa = abscissa_of(curve, name)
-    lines, x = lines_of(curve, name, abscissa), curve[abscissa].values
+    figure = LineFigure.of(curve, name, ax)
     with_train_error = train and name == "test_error" and "train_error" in curve
     errors = list(STYLES) if with_train_error else [name]
     few_marks = figure_elements.FEW if points is None else 0
-    for line in lines:
-        for error_name in errors:
-            label = line.label if error_name == name else ""
-            draw_line(ax, curve, abscissa, line, error_name, few_marks, label=label)
-    draw_bands(ax, curve, abscissa, lines, name)
-    mark_exceptions(ax, curve, abscissa, lines, name)
+    figure.draw_errors(errors, few_marks)
     if points is not None:
-        _draw_measured(ax, points, abscissa, errors, lines)
-    figure_elements.set_scale(ax, x)
+        _draw_measured(figure, points, errors)
+    figure_elements.set_scale(figure.ax, curve[figure.abscissa].values)
     if name in names.BEST_OF:
-        figure_elements.set_scale(ax, curve[name].values.ravel(), "y")
+        figure_elements.set_scale(figure.ax, curve[name].values.ravel(), "y")
     else:
-        figure_elements.from_zero(ax)
+        figure_elements.from_zero(figure.ax)
     if len(errors) > 1:
         # it may then lie below the training error
         has_noise = np.any(curve.get("noise", curve.attrs.get("noise", 0)) > 0)
         theory_labels = ["test error, without label noise"] * bool(has_noise)
-        point_marks = figure_elements.marks_of(curve[name].sel(lines[0].at), few_marks)
+        point_marks = figure_elements.marks_of(curve[name].sel(figure.lines[0].at), few_marks)
         point_marks.pop("markevery", None)
         markers = dict.fromkeys(errors, point_marks) if points is None else MARKERS
-        label_errors(ax, lines, errors, theory_labels, markers)
-    return finish_lines(ax, curve, lines, abscissa, errors)
+        figure.label_errors(errors, theory_labels, markers)
+    return figure.finish(errors)
 
 
-def draw_line(
-    ax: "Axes",
-    curve: "xarray.Dataset",
-    abscissa: str,
-    line: Line,
-    error_name: str,
-    few: int = figure_elements.FEW,
-    **style: Any,
-) -> None:
-    """Draw a line of a figure: the error ``error_name``, with marks if a ``few`` are known."""
-    values, line_dashes = curve[error_name].sel(line.at).values, STYLES.get(error_name, "-")
-    looks = {
-        "linestyle": line_dashes,
-        "color": line.colour,
-        **figure_elements.marks_of(values, few),
-        **style,
-    }
-    ax.plot(curve[abscissa].values, values, **looks)
-
-
-def draw_bands(
-    ax: "Axes", curve: "xarray.Dataset", abscissa: str, lines: Sequence[Line], name: str
-) -> None:
-    """Shade two standard errors over rows around each line, if the error ``name`` has them."""
-    if f"{name}_stderr" not in curve:
-        return
-    x = curve[abscissa].values
-    for line in lines:
-        middle, stderr = (curve[each].sel(line.at).values for each in (name, f"{name}_stderr"))
-        figure_elements.draw_band(ax, x, middle, stderr, color=line.colour)
-    shade = lines[0].colour if len(lines) == 1 else "0.3"
-    label = f"±{figure_elements.BARS} s.e. over other rows"
-    figure_elements.draw_band(ax, x, np.nan, np.nan, color=shade, label=label)
-
-
-def mark_exceptions(
-    ax: "Axes", curve: "xarray.Dataset", abscissa: str, lines: Sequence[Line], name: str
-) -> None:
-    """Draw open the points whose errors may be off, as a note says, and crosses at points that did
-    not converge: on the abscissa if no line did, else one above another in colours of the lines."""
-    x, not_converged = curve[abscissa].values, curve[name].isnull()
-    all_or_any = not_converged.all if len(lines) <= MOST_COLOURS else not_converged.any
-    shared_gaps = all_or_any([*lines[0].at])
-    gaps_of_lines = [((not_converged & ~shared_gaps).sel(line.at), line.colour) for line in lines]
-    # of any scale of the ordinate
-    on_axis: dict[str, Any] = {"clip_on": False, "transform": ax.get_xaxis_transform()}
-    cross_height = 0.0
-    for gap, colour in [(shared_gaps, "0.3"), *gaps_of_lines]:
-        if gap.any():
-            gap_x = x[gap.values]
-            ax.plot(gap_x, np.full(gap_x.size, cross_height), "x", color=colour, **on_axis)
-            cross_height += 0.04 * (gap is not shared_gaps)  # crosses of lines, one above another
-    if not_converged.any():
-        ax.plot([], [], "x", color="0.3", label="not converged")
-    mark_noted(ax, curve, abscissa, lines, name)
-
-
-def mark_noted(
-    ax: "Axes", curve: "xarray.Dataset", abscissa: str, lines: Sequence[Line], name: str
-) -> None:
-    """Draw open the points whose errors may be off, as a note says."""
-    noted = curve.get("noted", curve[name] * 0) > 0  # NaN where a point was taken out
-    if not noted.any():
-        return
-    for line in lines:
-        noted_values = curve[name].where(noted).sel(line.at)
-        figure_elements.draw_noted(ax, curve[abscissa], noted_values, color=line.colour)
-    figure_elements.draw_noted(ax, [], [], color="0.3", label="may be off: see its note")
-
-
-def _draw_measured(
-    ax: "Axes", points: Any, abscissa: str, errors: Sequence[str], lines: Sequence[Line]
-) -> None:
+def _draw_measured(figure: LineFigure, points: Any, errors: Sequence[str]) -> None:
     """Draw measured points in the colours of their lines: the first of the ``errors``, and the
     others as far as they are given."""
+    import pandas
+
     try:
-        columns = {str(name): np.asarray(points[name]) for name in points}
-    except (TypeError, KeyError, IndexError):
-        columns = {}
-    column_shapes = {column.shape for column in columns.values()}
-    if len(column_shapes) != 1 or len(column_shapes.pop()) != 1:
+        table = pandas.DataFrame({str(name): np.asarray(points[name]) for name in points})
+    except (TypeError, KeyError, IndexError, ValueError):
         allowed = "a data frame, such as simulation.to_dataframe(), or arrays of one length by name"
-        sizes = ", ".join(f"{column.size} of {name}" for name, column in columns.items())
-        raise InvalidArgument("points", sizes or type(points).__name__, allowed)
-    if old := {"stderr", "train_stderr"} & {*columns}:
-        allowed = "an error's name and _stderr, such as test_error_stderr"
-        raise InvalidArgument("the column of a standard error", ", ".join(sorted(old)), allowed)
-    differing = [dim for dim in lines[0].at if len({line.at[dim] for line in lines}) > 1]
-    if lacking := [name for name in (abscissa, errors[0], *differing) if name not in columns]:
-        raise InvalidArgument("points", ", ".join(columns), f"of columns {', '.join(lacking)}, too")
-    stderrs = [x for x in (f"{error_name}_stderr" for error_name in errors) if x in columns]
-    measured_names = [abscissa, *(x for x in errors if x in columns), *stderrs]
+        raise InvalidArgument("points", type(points).__name__, allowed) from None
+    dims = [*figure.lines[0].at]
+    differing = [dim for dim in dims if len({line.at[dim] for line in figure.lines}) > 1]
+    needed = figure.abscissa, errors[0], *differing
+    if lacking := [name for name in needed if name not in table]:
+        raise InvalidArgument("points", ", ".join(table), f"of columns {', '.join(lacking)}, too")
+    stderrs = [name for name in (f"{error_name}_stderr" for error_name in errors) if name in table]
+    measured = [figure.abscissa, *(name for name in errors if name in table), *stderrs]
     try:
-        measured_numbers = {name: columns[name].astype(float) for name in measured_names}
+        table[measured] = table[measured].astype(float)
     except (TypeError, ValueError):
-        raise InvalidArgument("points", ", ".join(measured_names), "of numbers") from None
-    for name in stderrs:
-        if (measured_numbers[name] < 0).any():
-            allowed = f"of a {name} that is 0 or more"
-            raise InvalidArgument("points", float(measured_numbers[name].min()), allowed)
-    x, no_bars = measured_numbers[abscissa], np.full(len(columns[abscissa]), np.nan)
-    dims = [dim for dim in lines[0].at if dim in columns]
-    is_drawn = np.zeros(len(x), dtype=bool)
-    for line in lines:
-        matches = [[_same(v, line.at[dim]) for v in columns[dim].tolist()] for dim in dims]
-        on_line = np.broadcast_to(np.all(matches, axis=0), x.shape)
+        raise InvalidArgument("points", ", ".join(measured), "of numbers") from None
+    if (table[stderrs] < 0).any(axis=None):
+        raise InvalidArgument("points", ", ".join(stderrs), "of standard errors that are 0 or more")
+    table_dims, is_drawn = [dim for dim in dims if dim in table], np.zeros(len(table), dtype=bool)
+    for line in figure.lines:
+        on_line = np.ones(len(table), dtype=bool)
+        for dim in table_dims:
+            on_line &= np.array([_same(value, line.at[dim]) for value in table[dim]], dtype=bool)
         is_drawn |= on_line
-        for error_name in errors if on_line.any() else ():
-            if error_name in columns:
-                stderr = measured_numbers.get(f"{error_name}_stderr", no_bars)[on_line]
-                style = {"color": line.colour} | MARKERS.get(error_name, {})
-                values = measured_numbers[error_name][on_line]
-                figure_elements.draw_points(ax, x[on_line], values, stderr, **style)
+        own = {name: table[name].to_numpy()[on_line] for name in measured}
+        for error_name in [x for x in errors if x in own and on_line.any()]:
+            stderr = own.get(f"{error_name}_stderr", np.nan)
+            style = {"color": line.colour} | MARKERS.get(error_name, {})
+            figure_elements.draw_points(
+                figure.ax, own[figure.abscissa], own[error_name], stderr, **style
+            )
     bars_text = f" (±{figure_elements.BARS} s.e.)" if stderrs else ""
-    figure_elements.draw_points(ax, [], [], [], color="0.3", label=f"measured{bars_text}")
+    figure_elements.draw_points(figure.ax, [], [], [], color="0.3", label=f"measured{bars_text}")
     if not is_drawn.all():
-        missing_point = ", ".join(f"{dim} {columns[dim][~is_drawn].tolist()[0]}" for dim in dims)
+        first = table.loc[~is_drawn, table_dims].iloc[0].to_dict()
+        missing_point = ", ".join(f"{dim} {value}" for dim, value in first.items())
         raise InvalidArgument("points", missing_point, "on the lines that the curve has")
 
 
@@ -281,48 +321,6 @@ def in_words(error_name: str) -> str:
     return names.ERROR_LABELS[error_name].partition(" $")[0]
 
 
-def label_errors(
-    ax: "Axes",
-    lines: Sequence[Line],
-    errors: Sequence[str],
-    theories: Sequence[str] = (),
-    markers: Mapping[str, Mapping[str, Any]] | None = None,
-) -> None:
-    """Label the line style of each error in the legend, with the ``markers`` of its points; the
-    first has the name of the first of the ``theories``, if there are any, and the dashes of the
-    others, where they are of several, no colour."""
-    line_colour = lines[0].colour if len(lines) == 1 else "0.3"
-    for error_name in errors:
-        is_first = bool(theories) and error_name == errors[0]
-        label = theories[0] if is_first else in_words(error_name)
-        look = (markers or {}).get(error_name, {})
-        error_colour = line_colour if is_first or len(theories) < 2 else "0.3"
-        ax.plot([], [], STYLES.get(error_name, "-"), color=error_colour, label=label, **look)
-
-
-def finish_lines(
-    ax: "Axes",
-    curve: "xarray.Dataset",
-    lines: Sequence[Line],
-    abscissa: str,
-    errors: Sequence[str],
-    below: Sequence["Axes"] = (),
-) -> "Axes":
-    """``ax`` with its labels and shared settings; of many lines with a colour bar, beside the
-    panels ``below`` too."""
-    # a bar beside all panels: these stay of one width
-    if len(lines) > MOST_COLOURS and not figure_elements.is_empty(ax):
-        varying = next(dim for dim in lines[0].at if curve.sizes[dim] > 1)
-        shades, label = _shades(curve[varying].values), names.LABELS.get(varying, varying)
-        ax.get_figure().colorbar(shades, ax=[ax, *below], label=label)  # type: ignore[union-attr]
-    ordinate = "mean squared error" if len(errors) > 1 else names.DRAWN[errors[0]]
-    if errors[0] not in names.BEST_OF and not below:  # panels below show what is best
-        ordinate += names.at_best(curve, errors[0])
-    described = names.shared_settings(curve, [abscissa])
-    label = names.LABELS.get(abscissa, names.symbol(abscissa))
-    return figure_elements.finish(ax, label, ordinate, described, below=below)
-
-
 def _shades(values: Array) -> Any:
     """Map from values to colours."""
     from matplotlib.cm import ScalarMappable
@@ -367,19 +365,16 @@ def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
     if not searched:
         allowed = 'one of learning_curve(..., lam="best"), or eta="best"'
         raise InvalidArgument("curve", None, allowed)
-    ax, abscissa = figure_elements.axes(ax), abscissa_of(curve, name)
-    lines, x = lines_of(curve, name, abscissa), curve[abscissa].values
+    figure = LineFigure.of(curve, name, ax)
+    ax, x = figure.ax, curve[figure.abscissa].values
     best_panels = figure_elements.panels_below(ax, *[0.3] * len(searched))
-    for line in lines:
-        draw_line(ax, curve, abscissa, line, name, label=line.label)
-    draw_bands(ax, curve, abscissa, lines, name)
-    mark_exceptions(ax, curve, abscissa, lines, name)
+    figure.draw_errors([name])
     at_end: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "markersize": 4}
     at_edge = curve.at_edge.astype(str)  # of a point that was taken out it is NaN
     for best_name, panel in zip(searched, best_panels, strict=True):
         values_at_edge = curve[best_name].where(at_edge.str.contains(rf"\b{best_name}\b"))
-        for line in lines:
-            draw_line(panel, curve, abscissa, line, best_name)
+        for line in figure.lines:
+            figure.draw_line(line, best_name, ax=panel)
             panel.plot(x, values_at_edge.sel(line.at), "o", color=line.colour, **at_end)
         if values_at_edge.notnull().any():
             panel.plot([], [], "o", color="0.3", label=AT_END, **at_end)
@@ -393,4 +388,4 @@ def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
             legend_box.set_frame_on(True)  # its circle looks like a point
     figure_elements.set_scale(ax, x)
     figure_elements.from_zero(ax)
-    return finish_lines(ax, curve, lines, abscissa, [name], best_panels)
+    return figure.finish([name], best_panels)

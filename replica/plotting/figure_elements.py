@@ -6,7 +6,6 @@ simulated as points with error bars of two standard errors.
 
 import io
 import re
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -16,7 +15,6 @@ from numpy.typing import ArrayLike
 
 from solvers.results import Array
 
-from ..errors import InvalidArgument
 from .names import COLOURS, current, hue, settings, visible, with_theory
 
 if TYPE_CHECKING:
@@ -66,18 +64,8 @@ def mix_with_white(figure: "Figure") -> None:
                 coloured.set_alpha(None)
 
 
-def check_latex() -> None:
-    """Refuse settings of matplotlib that ask for LaTeX where there is none."""
-    import matplotlib
-
-    if matplotlib.rcParams["text.usetex"] and shutil.which("latex") is None:
-        allowed = "False in the settings of matplotlib: LaTeX is not installed"
-        raise InvalidArgument("text.usetex", True, allowed)
-
-
 def axes(ax: "Axes | None") -> "Axes":
     """``ax``, or the Axes of a new figure."""
-    check_latex()
     if ax is None:
         from matplotlib.figure import Figure
 
@@ -268,14 +256,13 @@ def letter_panels(panels: Iterable["Axes"]) -> None:
 
 def panels_below(ax: "Axes", *shares: float) -> list["Axes"]:
     """Panels under ``ax`` of these ``shares`` of its height, cut off it, with the same abscissa."""
-    subplot_spec: Any = ax.get_subplotspec()
     figure: Any = ax.get_figure()
-    grid_rows: dict[str, Any] = {"height_ratios": [1 - sum(shares), *shares], "hspace": 0.05}
-    make_grid = figure.add_gridspec if subplot_spec is None else subplot_spec.subgridspec
-    if subplot_spec is None:
-        left, bottom, right, top = ax.get_position().extents
-        grid_rows |= {"left": left, "bottom": bottom, "right": right, "top": top}
-    upper_panel, *lower_panels = make_grid(1 + len(shares), 1, **grid_rows)
+    left, bottom, right, top = ax.get_position().extents
+    corners = {"left": left, "bottom": bottom, "right": right, "top": top}
+    place: Any = ax.get_subplotspec() or figure.add_gridspec(1, 1, **corners)[0]
+    upper_panel, *lower_panels = place.subgridspec(
+        1 + len(shares), 1, height_ratios=[1 - sum(shares), *shares], hspace=0.05
+    )
     ax.set_subplotspec(upper_panel)
     panels = [figure.add_subplot(grid_cell, sharex=ax) for grid_cell in lower_panels]
     for panel in [ax, *panels[:-1]]:
@@ -286,27 +273,29 @@ def panels_below(ax: "Axes", *shares: float) -> list["Axes"]:
 
 def add_legend(ax: "Axes", below: Sequence["Axes"] = ()) -> "Axes":
     """``ax`` with a legend that covers nothing: inside it, or where there is no place under it and
-    the panels ``below``."""
+    the panels ``below``, in a constrained layout."""
     entries = ax.get_legend_handles_labels()
     if not any(entries):
         return ax
     options: dict[str, Any] = {"frameon": False, "fontsize": SMALL}
     from matplotlib.transforms import ScaledTranslation
 
-    panels: list[Any] = [ax, *below]
-    lowest, figure = panels[-1], panels[0].get_figure(root=True)
-    is_free_layout = figure.get_layout_engine() is None
+    lowest: Any = [ax, *below][-1]
+    figure: Any = ax.get_figure(root=True)
     if (old_legend := lowest.get_legend()) is not None:
         old_legend.remove()
-    if is_free_layout:
-        _make_room(panels, 0.0)
     legend_box = ax.legend(loc="best", **options)
     figure.draw_without_rendering()
     extent = legend_box.get_window_extent()
     legend_fits = extent.height <= ax.bbox.height and extent.width <= ax.bbox.width
-    if legend_fits and not _covers_drawing(ax, extent):
+    # a layout is not imposed on other axes, such as a colour bar
+    is_fixed = figure.get_layout_engine() is None and len(figure.axes) > 1 + len(below)
+    if is_fixed or (legend_fits and not _covers_drawing(ax, extent)):
         return ax
     legend_box.remove()
+    if figure.get_layout_engine() is None:
+        figure.set_layout_engine("constrained")
+        figure.draw_without_rendering()
     panel_box = lowest.get_tightbbox()  # with its labels
     left, right = max(panel_box.x0, 0), min(panel_box.x1, figure.bbox.x1)
     centre_shift = left + right - lowest.bbox.x0 - lowest.bbox.x1, panel_box.y0 - lowest.bbox.y0
@@ -318,26 +307,8 @@ def add_legend(ax: "Axes", below: Sequence["Axes"] = ()) -> "Axes":
         extent = lowest.legend(*entries, **options, **under).get_window_extent()
         if extent.width <= right - left:
             break
-    if is_free_layout:
-        gap = LEGEND_GAP * figure.dpi
-        _make_room(panels, max(extent.height + gap, gap - extent.y0) / figure.bbox.height)
     figure.draw_without_rendering()
     return ax
-
-
-def _make_room(panels: Sequence[Any], share: float) -> None:
-    """Shrink panels that lie one under another, to leave a share of the height they had at first
-    free below them."""
-    boxes = [panel.get_position() for panel in panels]
-    subplot_specs = [panel.get_subplotspec() for panel in panels]
-    first_boxes = [spec.get_position(panels[0].figure) if spec else box
-             for spec, box in zip(subplot_specs, boxes, strict=True)]  # fmt: skip
-    top, bottom = first_boxes[0].y1, first_boxes[-1].y0
-    scale = max(1 - share / (top - bottom), 0.3)
-    for panel, box, first_box in zip(panels, boxes, first_boxes, strict=True):
-        panel_bottom, height = top - scale * (top - first_box.y0), scale * first_box.height
-        panel.set_position((box.x0, panel_bottom, box.width, height))
-        panel.set_in_layout(True)  # of a layout that is asked for later
 
 
 def _covers_drawing(ax: "Axes", extent: "Bbox") -> bool:

@@ -109,25 +109,8 @@ def draw_heat_map(
         colour_bar.add_lines(drawn)
         contour_texts = [f"${names.number_text(one)}$" if wide else f"{one:.10g}" for one in levels]
         colour_bar.set_ticks(levels, labels=contour_texts)
-        _label_contours(ax, drawn, dict(zip(levels, contour_texts, strict=True)))
+        ax.clabel(drawn, fmt=dict(zip(levels, contour_texts, strict=True)), fontsize=SMALL)
         colour_bar.minorticks_off()
-
-
-def _label_contours(ax: "Axes", contour_lines: Any, texts: dict[float, str]) -> None:
-    """Label contours by their values, without labels that would overlap others or the frame."""
-    tried_labels = ax.clabel(contour_lines, fmt=texts, fontsize=SMALL, inline=False)
-    ax.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]
-    label_extents: list[Any] = []
-    label_places = []
-    for text in [*tried_labels]:
-        extent = text.get_window_extent()
-        inside_frame = ax.bbox.count_contains(extent.corners()) == 4
-        if inside_frame and not any(extent.overlaps(other) for other in label_extents):
-            label_extents.append(extent)
-            label_places.append(text.get_position())
-        text.remove()
-    if label_places:
-        ax.clabel(contour_lines, fmt=texts, fontsize=SMALL, manual=label_places)
 
 
 def contour_levels(low: float, high: float) -> list[float]:

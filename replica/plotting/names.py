@@ -180,11 +180,7 @@ def settings(described: Mapping[str, Any]) -> list[str]:
 
 def visible(text: str) -> int:
     """Approximate width of a text, in characters, once its mathtext is drawn."""
-    for mathtext, shown_as in ((r"\infty", "o"), (r"\tilde", ""), (r"\times", "x")):
-        text = text.replace(mathtext, shown_as)
-    for name in ("alpha", "beta", "gamma", "lambda", "Delta", "eta"):
-        text = text.replace(f"\\{name}", "a")
-    return sum(character not in "${}_^\\" for character in text)
+    return len(re.sub(r"[${}_^]", "", re.sub(r"\\[A-Za-z]+", "a", text)))
 
 
 # No two are close for those who confuse red and green: blue, orange, plum, sky, brown, navy, grey

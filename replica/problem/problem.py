@@ -105,9 +105,7 @@ class Problem(ABC):
     def refuse_reuse(self) -> None:
         """Raise InvalidArgument for reused samples, in functions of features that are given."""
         if self.reuse:
-            allowed = (
-                "0 here: solve, curves, optima, learned_function and gradient cover reused samples"
-            )
+            allowed = "0 here: solve, curves, optima and learned_function cover reused samples"
             raise InvalidArgument("reuse", self.reuse, allowed)
 
     @property

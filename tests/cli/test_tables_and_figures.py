@@ -192,6 +192,11 @@ def test_suffixes_of_files_in_any_letters(suffix, tmp_path, capsys):
             assert (b"student" in plot.read_bytes()) == titled
 
 
+def test_figures_that_cannot_be_drawn_are_refused_first(capsys):
+    line = f"curve {STEP} --eta 3 --lam .1 --alpha 1"
+    assert "--style must be paper" in refusal(capsys, f"{line} --style poster")
+
+
 def test_a_table_of_latex_has_no_empty_column():
     assert "edge" not in to_tex([{"alpha": 1.0, "at_edge": ""}, {"alpha": 2.0, "at_edge": ""}])
     assert "edge" in to_tex([{"alpha": 1.0, "at_edge": ""}, {"alpha": 2.0, "at_edge": "lam"}])

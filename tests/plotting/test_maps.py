@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import replica
 from replica import plotting
+from replica.plotting import draw_heat_map
 from tests.legends import labels
 from tests.problems import PUBLISHED
 
@@ -29,6 +31,31 @@ def test_two_long_axes_make_a_heat_map():
     np.testing.assert_array_equal(np.ravel(mesh), curve.test_error.values.T.ravel())
     assert len(ax.collections) > 1  # the contours
     assert ax.figure.axes[1].get_ylabel() == r"test error $\epsilon_g$"
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.14, 0.208), (1.0, 1.0001), (1e-9, 1e3), (0.02, 0.11)])
+def test_contours_are_at_the_ticks_of_the_colour_bar(low, high):
+    """Round values with labels of their own."""
+    ax = Figure().subplots()
+    x, values = np.linspace(0, 1, 13), np.linspace(low, high, 13)
+    draw_heat_map(ax, x, x, values[:, None] + 0 * x, "error")
+    bar = ax.figure.axes[1]
+    ax.figure.draw_without_rendering()
+    labels = [text.get_text() for text in bar.get_yticklabels()]
+    assert len(set(labels)) == len(labels) in range(3, 9)
+    contours = next(one for one in ax.collections if hasattr(one, "levels"))
+    assert bar.get_yticks() == pytest.approx(contours.levels)
+    assert ax.texts
+    assert {text.get_text() for text in ax.texts} <= {*labels}
+
+
+@pytest.mark.slow
+def test_grey_is_in_the_legend():
+    """As far as anything is grey: points without an answer."""
+    curve = replica.learning_curve(
+        MODEL, alpha=np.geomspace(0.2, 5, 12), lam=np.geomspace(1e-3, 1e2, 12)
+    )
+    assert "not converged" in labels(plotting.plot_curve(curve.where(curve.alpha > 1)))
 
 
 def test_a_map_without_a_value_is_a_map_without_a_colour_bar():

@@ -100,10 +100,7 @@ def test_spectrum(ax):
     x, y = ax.get_lines()[0].get_data()
     assert ax.get_xscale() == "log"
     assert np.trapezoid(y, np.log(x)) == pytest.approx(1 - found.atom, abs=1e-2)
-    assert labels(ax) == ["theory", rf"outlier, theory: ${found.outliers[0]:.3g}\,p$"]
-    arrow = ax.get_lines()[-1]  # at the right end: where it is depends on p
-    assert arrow.get_marker() == ">"
-    assert arrow.get_transform() == ax.transAxes
+    assert rf"outlier at ${found.outliers[0]:.3g}\,p$" in ax.get_title()  # it depends on p
 
 
 def test_staircase(ax):

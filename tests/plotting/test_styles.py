@@ -3,9 +3,9 @@
 import itertools
 import json
 
-import matplotlib
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 
 import replica
 from replica import plotting
@@ -150,14 +150,17 @@ def test_a_style_is_changed_by_what_is_asked_for():
         pass
 
 
-def test_latex_that_is_missing_is_one_sentence(monkeypatch):
-    curve = replica.learning_curve(MODEL, alpha=[0.5, 1.0], lam=0.1)
-    monkeypatch.setenv("PATH", "")
-    with (
-        matplotlib.rc_context({"text.usetex": True}),
-        pytest.raises(replica.InvalidArgument, match=r"text.usetex must be False .* not installed"),
-    ):
-        plotting.plot_curve(curve)
+@pytest.mark.slow
+def test_what_is_transparent_is_mixed_with_white_in_eps(caplog):
+    """Matplotlib would draw it as dark as if it were not, and say so."""
+    curve = replica.learning_curve(MODEL, alpha=[0.3, 1.0, 2.0], lam=[0.1])
+    with_band = curve.assign(test_error_stderr=0.1 * curve.test_error)
+    for ax in (plotting.plot_curve(with_band), plotting.plot_staircase(replica.staircase("z1"))):
+        assert b"%!PS" in plotting.picture(ax.figure, "eps")
+    assert not caplog.records
+    (bar,) = ax.patches
+    blue = np.array(to_rgb(plotting.COLOURS[0]))
+    assert bar.get_facecolor() == pytest.approx([*(0.75 + 0.25 * blue), 1])
 
 
 @pytest.mark.parametrize(("kind", "theory"), [("srf", "sRF"), ("network", "network")])

@@ -9,7 +9,7 @@ import numpy as np
 from replica.convex import Loss
 from replica.errors import InvalidArgument
 from replica.given import Given
-from replica.observables import layer_curve, notes_on, solve_grid
+from replica.observables import notes_on, solve_grid
 from replica.plotting import ERROR_LABELS, LIMIT
 from replica.problem import Problem, SpikedRandomFeatures
 from replica.steps import THEORIES, GradientStep, reason_not_covered
@@ -171,12 +171,13 @@ def solved(
 ) -> tuple[dict[str, Array], list[str]]:
     """Columns (P,) of the theory on a grid of alpha or samples, and lam; and notes on given
     layers."""
-    if not isinstance(model, Given):
-        solutions = solve_grid(model, alpha=axes["alpha"], lam=axes["lam"], grids={}, loss=loss)
-        return dict(solutions.columns), []
     # of the first layer of a draw the axes of points have alpha
-    alpha, samples = (None, axes["samples"]) if "samples" in axes else (axes["alpha"], None)
-    curve = layer_curve(model, alpha, samples, axes["lam"], loss)
+    name = "samples" if isinstance(model, Given) and "samples" in axes else "alpha"
+    points: dict[str, Any] = {name: axes[name], "lam": axes["lam"]}
+    grid = solve_grid(model, **points, loss=loss)
+    if not isinstance(model, Given):
+        return dict(grid.columns), []
+    curve = grid.dataset()
     columns = {str(name): variable.values.ravel() for name, variable in curve.items()}
     return columns, notes_on(model, curve)
 
