@@ -88,6 +88,12 @@ if not _TYPE_CHECKING:  # to a type checker it would say that every name is ther
             return Solution
         if name in ("plotting", "reference", "sklearn"):
             return _import_module(f"{__name__}.{name}")
+        if name == "Network":
+            raise AttributeError("replica.Network is gone: take step.network(beta=...)")
+        if name.startswith("plot_"):
+            raise AttributeError(
+                f"module {__name__!r} has no attribute {name!r}: it is {__name__}.plotting.{name}"
+            )
         close = f": did you mean {one}?" if (one := _meant(name, __all__)) in __all__ else ""
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{close}")
 

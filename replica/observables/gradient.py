@@ -24,6 +24,7 @@ from ..equivalence import table_of_size, tabulate_at
 from ..errors import InvalidArgument, answering
 from ..given import FeatureSample, Given, ReadoutPoints, errors_at, solve_point
 from ..problem import Problem, alpha_of_limit, asked, check_fixed_alpha0, limits, number
+from ..reuse import evaluate_reused
 from ..saddle_point import ridge
 from ..steps import model_of
 from .readout_curves import beyond, classes_of
@@ -87,8 +88,9 @@ def gradient(
         Of a step: derivatives in alpha, lam, beta, noise, eta and alpha0, the latter two (and
         the noise of the step) through the features they lead to.  Of an sRF: in alpha, lam,
         beta, noise and, for one group and one spike, r, c and gamma.  Of a network with one value
-        of the first-step readout: as of its step, in some tenths of a second a parameter.  Of what
-        is given: in samples, or alpha, and lam, to some six digits.
+        of the first-step readout: as of its step, in some tenths of a second a parameter.  Where
+        the readout reuses the step's samples: in lam alone, to some five digits.  Of what is
+        given: in samples, or alpha, and lam, to some six digits.
     alpha, samples, lam, loss, quadrature_tol : float
         As in :func:`replica.solve`.  Of ridge regression derivatives have some eight digits; of
         another loss, or labels +-1 at random, they are of the same squared errors, and within
@@ -104,8 +106,7 @@ def gradient(
     ------
     InvalidArgument
         If an argument is out of range, the model trains a bias, neurons of a network differ in
-        their first-step readout or bias, the readout reuses the step's samples, or a network with
-        the square loss has a finite dimension.
+        their first-step readout or bias, or a network with the square loss has a finite dimension.
 
     Examples
     --------
@@ -139,8 +140,7 @@ def gradient(
         model.refuse_own_dimension()
     if model.train_bias:
         raise InvalidArgument("train_bias", True, "off for derivatives: the best bias moves too")
-    model.refuse_reuse()
-    if model.rows is not None and len(model.geometry.c) > 1:
+    if model.rows is not None and len(model.geometry.c) > 1 and not model.reuse:
         allowed_here = "srf here: neurons of the network differ in their first-step readout or bias"
         raise InvalidArgument("theory", "network", allowed_here)
     slope_tol, seconds = limits(quadrature_tol, time_limit)
@@ -161,6 +161,9 @@ def _model_slopes(problem: Problem, point: Solution, quadrature_tol: float | Non
     parameters = {name: model.beta if name == "beta" else getattr(source, name) for name in names}
     parameters = {name: float(value) for name, value in parameters.items() if np.isfinite(value)}
     parameters = {"alpha": point.alpha, "lam": point.lam} | parameters
+    if model.reuse:  # the only one that changes no stratum of samples
+        errors_near = partial(_reused_errors, point)
+        return _gradient(point, errors_near, {"lam": point.lam}, 4, LOSS_AGREEMENT)
     if point.loss.is_square and not model.labels.channel:
         errors_near = partial(_ridge_errors, problem, point)
         return _gradient(point, errors_near, parameters, 8, RIDGE_AGREEMENT)
@@ -280,3 +283,14 @@ def _loss_errors(problem: Problem, point: Solution, tol: float | None) -> Errors
         return errors_of_task(point_task._replace(**moved_fields))
 
     return loss_errors_near
+
+
+def _reused_errors(point: Solution) -> ErrorsAt:
+    """The errors of a readout on reused samples near a point in lam, on the same strata."""
+
+    def reused_errors_near(_: str, near_lam: float) -> Array:
+        reused_point = np.array([point.alpha]), np.array([near_lam])
+        reused = evaluate_reused(point.model, *reused_point, point.loss, np.inf, np.inf, level=1)
+        return np.array([reused.test_error[0], reused.train_error[0]])
+
+    return reused_errors_near

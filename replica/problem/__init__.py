@@ -6,6 +6,7 @@ Problems are checked here, on construction; packages above rely on it.
 from .activation import ACTIVATIONS, MOMENT_TOLERANCE, Activation
 from .checks import (
     MAX_NUMBER,
+    WORDS,
     alpha_of_limit,
     any_array,
     asked,

@@ -25,6 +25,11 @@ MEANINGS = {  # of positive numbers
     "samples": " (n)",
     "lam": ": at 0 the ridge problem has no unique minimiser; take 1e-12 for its limit",
 }
+WORDS = {  # in the place of a number, where they are taken
+    "lam": ', or "best" in learning_curve',
+    "eta": ', or "best" in learning_curve',
+    "alpha0": ', or "alpha" in GradientStep',
+}
 MAX_COMPUTED = 1e150  # range of numbers computed from them, such as lengths and variances
 
 
@@ -66,7 +71,7 @@ def number(
         if is_several:
             allowed += "; one number here, as learning_curve takes several"
         elif is_text and is_positive:
-            allowed = "a number"
+            allowed = f"a number{WORDS.get(name, '')}"
         raise InvalidArgument(name, value, allowed) from None
     if high == MAX_NUMBER and (x > high or (open_low and low == 0 < x < 1 / high)):
         allowed += f", from {1 / high:g} to {high:g}" if open_low else f", at most {high:g}"
@@ -178,7 +183,8 @@ def axis(name: str, values: ArrayLike) -> Array:
     except InvalidArgument:
         axis_values = np.empty(0)
     if axis_values.ndim != 1 or not axis_values.size:
-        raise InvalidArgument(name, values, "a number or a one-dimensional sequence")
+        allowed_word = WORDS.get(name, "") * isinstance(values, str)
+        raise InvalidArgument(name, values, f"a number or a one-dimensional sequence{allowed_word}")
     return axis_values
 
 
@@ -202,7 +208,7 @@ def plain_array(name: str, values: Any) -> Array:
         place = f" at {list(first_index)}, the first of {not_finite.sum()}" if first_index else ""
         allowed = f"finite, up to {MAX_NUMBER:g}"
         if name == "features":
-            allowed += " (keep numpy.isfinite(features).all(axis=1), of labels too)"
+            allowed += " (keep the rows of numpy.isfinite(features).all(axis=1), of labels too)"
         raise InvalidArgument(name, f"{array[first_index]:g}{place}", allowed)
     return array
 
@@ -239,7 +245,10 @@ def _floats(name: str, values: Any) -> Array:
             got = f"dtype {array_given.dtype.name}"
         elif array_given.ndim:  # the first entry that is no number
             entries = np.ndenumerate(array_given)
-            got = next((f"{str(x)!r} at {[*i]}" for i, x in entries if not is_number(x)), values)
+            place, entry = next(((i, x) for i, x in entries if not is_number(x)), ((), values))
+            got = f"{str(entry)!r} at {[*place]}"
+            if hasattr(values, "columns") and place:
+                got += f", column {values.columns[place[-1]]!r}"
         raise InvalidArgument(name, got, allowed) from None
 
 

@@ -92,6 +92,14 @@ class Problem(ABC):
         The width ``beta`` is required for a step, and optional for a model, which has one.
         """
 
+    @property
+    def model(self) -> Any:
+        """Removed: raises AttributeError with the calls that replace it."""
+        raise AttributeError(
+            "model is gone: take step.srf(beta=...) or step.network(beta=...), of "
+            "dataclasses.replace(step, ...) for other values"
+        )
+
     @cached_property
     def follows_alpha(self) -> bool:
         """True if the step is trained on as many samples as the readout, alpha0 = "alpha"."""
@@ -105,7 +113,9 @@ class Problem(ABC):
     def refuse_reuse(self) -> None:
         """Raise InvalidArgument for reused samples, in functions of features that are given."""
         if self.reuse:
-            allowed = "0 here: solve, curves, optima and learned_function cover reused samples"
+            allowed = (
+                "0 here: solve, curves, optima, learned_function and gradient cover reused samples"
+            )
             raise InvalidArgument("reuse", self.reuse, allowed)
 
     @property

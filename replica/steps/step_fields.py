@@ -15,6 +15,7 @@ from solvers.results import Array
 from ..errors import InvalidArgument
 from ..problem import (
     MAX_NUMBER,
+    WORDS,
     Activation,
     Averages,
     ClassLabels,
@@ -235,6 +236,7 @@ class Step(Problem):
             if several or not (isinstance(alpha0, str) and alpha0 == "alpha"):
                 alpha0 = _checked_alpha0(alpha0)
             allowed_eta = "0 or more: the learning rate over the width, eta/p"
+            allowed_eta += WORDS["eta"] * isinstance(eta, str)
             checked_steps.append((alpha0, number("eta", eta, 0, MAX_NUMBER, allowed_eta)))
         return tuple(checked_steps)
 

@@ -199,7 +199,7 @@ def test_columns_of_tables_that_are_no_features(capsys):
 GAP = "a,kind\n1,cat\n,cat\n"
 BAD_TABLES = {
     "a,b,kind\n1,2,cat\n\n3,red,dog\n": ["--features", "'red' at [1, 1], column 'b'"],
-    GAP: ["--features must be finite", "keep = numpy.isfinite(features)", "got nan at [1, 0]"],
+    GAP: ["--features must be finite", "keep the rows of numpy.isfinite", "got nan at [1, 0]"],
     "a,kind\n1,cat\nnan,dog\n": ["--features must be finite", "got nan at [1, 0]"],
     "a,kind\ninf,cat\n2,dog\n": ["--features must be finite", "got inf at [0, 0]"],
     "1,cat\n2,dog\n3,cat\n": ["t.csv:NAME of one of its columns, 0, 1, got t.csv:kind"],
@@ -208,8 +208,7 @@ BAD_TABLES = {
     "f,Kind\n1,2\n": ["--labels must be t.csv:NAME of one of its columns, f, Kind, got"],
     "a,kind\n1,cat\n2,\n": [
         "--labels",
-        "no text in row 1",
-        "in Python, before the file is written",
+        "in row 1, the first of 1 such",
     ],
     "a,kind\n1,cat\n2,cat\n": ["--labels must be of two classes or more", "cat in all rows"],
     "a,kind\n1,1.0\n2,2.0\n": ["--labels must be given with --classes all if they are classes"],

@@ -67,7 +67,7 @@ SMALL = "--dimension 30 --seeds 2"
         # one value, where others are grids
         (f"{POINT} --theory srf,network", ["--theory must be srf or network"]),
         (f"{POINT} --loss square,huber:1", ["--loss must be one of square"]),
-        (POINT.replace("tanh", "tanh,relu"), ["--student must be one of"]),
+        (POINT.replace("tanh", "tanh,relu"), ["--student must be a function: one of"]),
         ("plan --student tanh --target sin --eta 3 --budget 1,2", ["--budget", "once for each"]),
         (f"{STEP} --alpha 1:3:100000000000 --lam 1", ["--alpha", "at most 500000", "GB"]),
         (f"{POINT} --readout cauchy", ["--readout", "cauchy", "gaussian"]),

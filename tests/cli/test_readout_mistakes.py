@@ -83,7 +83,7 @@ def bad_arrays():
         (f"{LAYER} --classes a,b", ["--classes must be left out with --weights"]),
         (f"{FEATURES} --time-limit -1", ["--time-limit"]),
         (FEATURES.replace("F.npy", "gap.csv").replace("y.npy", "gap.csv:kind"),
-         ["leave out rows without labels", "no text in row 2, the first of 1 such rows"]),
+         ["leave out rows without labels", "in row 2, the first of 1 such rows"]),
         (f"{FEATURES} --intercept True", ["unexpected extra argument", "True"]),
         ("--features F.npy F.npy", ["unexpected extra argument", "F.npy"]),
         (f"{FEATURES} --accuracy .9", ["did you mean --reach of replica readout, an error?"]),

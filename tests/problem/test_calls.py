@@ -94,3 +94,8 @@ def test_what_to_type_is_said(call, said):
 def test_a_wrong_call_of_a_method_is_one_sentence(given, said):
     with pytest.raises(TypeError, match=said):
         STEP.srf(**given)
+
+
+def test_figures_are_in_plotting():
+    with pytest.raises(AttributeError, match=r"it is replica\.plotting\.plot_curve"):
+        replica.plot_curve  # noqa: B018

@@ -10,6 +10,7 @@ from tests.processes import python
 
 # From the ground up: a package may use those before it, and single modules likewise.
 FLOORS = [
+    "replica.interrupts",
     "solvers",
     "replica.errors", "replica.documents", "replica.tables", "replica.array_files",
     "replica.display",

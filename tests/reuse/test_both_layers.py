@@ -82,6 +82,15 @@ def test_errors_that_a_dimension_moves_far_are_flagged():
     assert limit.notes == fresh.notes != ()
 
 
+def test_derivative_in_the_penalty():
+    found = gradient(at(2.0), alpha=2.0, lam=0.05)
+    near = learning_curve(at(2.0), alpha=2.0, lam=[0.0495, 0.0505])
+    assert [*found.test_error] == [*found.train_error] == ["lam"]
+    for error in ("test_error", "train_error"):  # of central differences, to second order
+        slope = np.diff(near[error].values).item() / 0.001
+        assert getattr(found, error)["lam"] == pytest.approx(slope, rel=1e-3)
+
+
 @pytest.mark.parametrize("row_norms", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "changes",
@@ -203,7 +212,6 @@ def test_what_is_not_covered_is_refused_in_a_sentence(changes, said):
         (lambda: replica.bounds(at(2.0)), "reused samples"),
         (lambda: replica.best_bounds(at(2.0)), "reused samples"),
         (lambda: replica.spectrum(at(2.0), 1.0), "reused samples"),
-        (lambda: gradient(at(2.0), alpha=2.0, lam=0.1), "reused samples"),
         (lambda: replica.learned_function(SEVERAL, alpha=1.0, lam=0.1), "several directions"),
         (lambda: gradient(FOLLOWING, alpha=1.0, lam=0.1, beta=1.0), "a number here"),
         (lambda: replica.bounds(FOLLOWING), "a number here"),
