@@ -118,6 +118,24 @@ class CorrelatedGroup(Isotropic):
         a function of V1 / V2, and E Q as a function of q, have many complex branches."""
         return CorrelatedGroups(replace(self.table, covariance=self.rows))
 
+    def log_residual(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
+        """Residuals (i) and (ii) of isotropic rows.  Where p is above 1/2, V1 / V2 = c_e p replaces
+        (ii), with the q of (4.2): (ii) has lost digits of 1 - p, on which c_e may depend
+        steeply."""
+        residual, slope = super().log_residual(V, alpha, lam)
+        R, w, (m1, m2) = self.shrinkage(V), self.table.weights, self.table.response_coefficients
+        q = alpha * V[:, 1] * (R @ (w * m1))
+        q_by_V = -alpha[:, None] * V[:, 1:] * V * (R**2 @ (w * m1 * np.stack([m1, m2])).T)
+        q_by_V[:, 1] += q  # dq / d log V
+        effective_c, c_slope = self.tables.c_e(q)
+        p = 1 / (1 + q * effective_c)
+        log_ratio_residual = np.log(V[:, 0] / V[:, 1] / (effective_c * p))
+        log_ratio_by_q = c_slope / effective_c - (effective_c + q * c_slope) * p
+        small_q = p > 0.5
+        residual[small_q, 1] = log_ratio_residual[small_q]
+        slope[small_q, 1] = np.array([1.0, -1.0]) - (log_ratio_by_q[:, None] * q_by_V)[small_q]
+        return residual, slope
+
     def unresolved(self, ratio: Array) -> tuple[Array, Array]:
         """Share p of unresolved directions as a function of V1 / V2 = c_e p, and its derivative in
         log(V1 / V2); NaN where V1 / V2 is above its largest value c."""
