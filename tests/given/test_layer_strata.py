@@ -88,14 +88,14 @@ STATE = {"0.bias": np.ones(7), "0.weight": np.ones((7, 5)), "2.weight": np.ones(
 
 
 @pytest.mark.parametrize(
-    ("given", "code"),
+    ("given", "name"),
     [
-        (dict(weights=STATE), r'weights\["0.weight"\]'),
-        (dict(weights=Linear()), "weights.weight"),
-        (dict(weights=Linear.weight, bias=STATE), r'bias\["0.bias"\]'),
-        (dict(weights=Linear.weight, bias=Linear()), "bias.bias"),
+        (dict(weights=STATE), "weights"),
+        (dict(weights=Linear()), "weights"),
+        (dict(weights=Linear.weight, bias=STATE), "bias"),
+        (dict(weights=Linear.weight, bias=Linear()), "bias"),
     ],
 )
-def test_modules_are_answered_by_their_arrays(given, code):
-    with pytest.raises(replica.InvalidArgument, match=rf"an array of numbers \(such as {code}\)"):
+def test_modules_are_no_arrays(given, name):
+    with pytest.raises(replica.InvalidArgument, match=f"{name} must be an array of numbers"):
         replica.FirstLayer(**given, student="relu", target="z1", directions=np.eye(5)[0])
