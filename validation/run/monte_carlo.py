@@ -62,12 +62,12 @@ def plan(
         loss=cell_loss,
         **planned,
     )
-    if cell_loss.kind == "margin" and not planned_experiment.binary:
-        raise InvalidArgument("loss", cell_loss.name, LABELS_NEEDED)
     several = getattr(problem, "outputs", 1) > 1 or planned_experiment.trained["train_bias"]
     if (several or device != "cpu") and not cell_loss.is_square:
         allowed_loss = "the square for several classes or outputs, a trained bias or a device"
         raise InvalidArgument("loss", cell_loss.name, allowed_loss)
+    if cell_loss.kind == "margin" and not planned_experiment.binary:
+        raise InvalidArgument("loss", cell_loss.name, LABELS_NEEDED)
     planned_experiment.sizes, planned_experiment.width  # noqa: B018  (checks that neither is empty)
     return planned_experiment
 
