@@ -6,10 +6,10 @@ special directions, the susceptibility is the resolvent in the form (4.13),
 
     M' = sqrt(tau) C W sqrt(tau),    W = (1 + Pi K C)^-1,    tau = beta V2,           (17.4)
 
-where C is from ``special``.  Pi is 0 on u, the norms and zeta, in which the output has separate
-terms, and 1 on the other directions.  The derivatives of nu^T M' nu in (15.8) are quadratic forms
-in w = W sqrt(tau) nu.  In K at fixed tau the form is dC/dK minus the square of C w where Pi is 1.
-In log tau_b at fixed V1_hat it is w C w of group b, plus K dC/dK.
+where C is from ``special_directions``.  Pi is 0 on u, the norms and zeta, in which the output has
+separate terms, and 1 on the other directions.  The derivatives of nu^T M' nu in (15.8) are
+quadratic forms in w = W sqrt(tau) nu.  In K at fixed tau the form is dC/dK minus the square of C w
+where Pi is 1.  In log tau_b at fixed V1_hat it is w C w of group b, plus K dC/dK.
 """
 
 from collections.abc import Callable
