@@ -94,8 +94,9 @@ def answering(function: Function) -> Function:
 
     @wraps(function)
     def checked(*args: Any, **given: Any) -> Any:
-        foreign = [one for one in given if OUR_NAMES.get(one, "").split(",")[0] in known]
-        check_names(function.__name__, known, foreign if any_name else given)
+        if unknown := given.keys() - known:
+            foreign = [one for one in unknown if OUR_NAMES.get(one, "").split(",")[0] in known]
+            check_names(function.__name__, known, foreign if any_name else unknown)
         return function(*args, **given)
 
     return cast(Function, checked)

@@ -5,7 +5,6 @@ from .adaptive_solution import (
     errors_on_fixed_nodes,
     slope_in_bias,
     solve_convex,
-    solve_on_growing_tables,
     training_objective,
 )
 from .averages import losses, scores

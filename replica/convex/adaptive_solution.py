@@ -32,7 +32,7 @@ where d is d/dt at fixed overlaps.  docs/theory.md 6, 7
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count, islice
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -51,6 +51,7 @@ from ..saddle_point import (
     field_at_nodes,
     relative_change,
     ridge,
+    solve_on_growing_tables,
 )
 from .equations import COORDINATE_TOLERANCE, LOSS_RESIDUAL_TOLERANCE, Coordinates, Equations, Task
 from .label_tables import (
@@ -63,48 +64,6 @@ from .label_tables import (
     tau_rule,
 )
 from .panels import fitted_rules, fitted_table
-
-Nodes = TypeVar("Nodes")  # a table, or another object that has one
-
-
-def solve_on_growing_tables(
-    evaluation: Evaluation,
-    points: Indices,
-    table_for: Callable[[int, Indices], Nodes | None],
-    solve_on: Callable[[Nodes, Indices, Nodes | None], Indices],
-    level: int = 0,
-    last: Nodes | None = None,
-) -> None:
-    """Solve points on larger and larger tables, until no point needs a larger one.
-
-    Parameters
-    ----------
-    evaluation : Evaluation
-        The results, in which points that take too long or too many nodes are flagged.
-    points : (R,)
-    table_for : callable (level, points) -> table, or an object with one
-        None past the last level.  It may raise ``GivenUp``.
-    solve_on : callable (table, points, last table or None) -> points
-        Stores results in ``evaluation`` and returns the points that need a larger table.  It may
-        raise ``GivenUp`` or ``LinAlgError``.
-    level, last : int, table
-        Level of the first table, and the table before it.
-    """
-    while points.size:
-        try:
-            next_table = table_for(level, points)
-            if next_table is None:
-                return
-            points = solve_on(next_table, points, last)
-        except (GivenUp, np.linalg.LinAlgError) as error:
-            status = error.status if isinstance(error, GivenUp) else Status.NOT_FINITE
-            if status is not Status.TIME and points.size > 1:  # half of the points need fewer nodes
-                for half in np.array_split(points, 2):
-                    solve_on_growing_tables(evaluation, half, table_for, solve_on, level, last)
-            else:
-                evaluation.flag(points[evaluation.open[points]], status)
-            return
-        level, last = level + 1, next_table
 
 
 def training_objective(

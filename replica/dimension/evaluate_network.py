@@ -8,10 +8,15 @@ import numpy as np
 from solvers.resources import GivenUp, check_time, deadline
 from solvers.results import Array, Indices, Status
 
-from ..convex import solve_on_growing_tables
 from ..equivalence import Table
 from ..problem import Model
-from ..saddle_point import Evaluation, field_at_nodes, ridge, unknown_overlaps
+from ..saddle_point import (
+    Evaluation,
+    field_at_nodes,
+    ridge,
+    solve_on_growing_tables,
+    unknown_overlaps,
+)
 from .readout import class_error, solve_readouts
 from .tabulate import LoadedTable, loaded_rows, table_at_dimension
 

@@ -32,7 +32,6 @@ from ..convex import (
     classification_error,
     slope_in_bias,
     solve_convex,
-    solve_on_growing_tables,
     training_objective,
 )
 from ..dimension import evaluate_at_dimension
@@ -45,6 +44,7 @@ from ..saddle_point import (
     Evaluation,
     ridge,
     ridge_scores,
+    solve_on_growing_tables,
     unknown_overlaps,
 )
 
@@ -233,7 +233,12 @@ def evaluate_at_bias(
         with deadline(seconds):
             with deadline(time_limit):
                 _ = model.geometry  # a network's rows, once for all points
-            result = _solve_ridge(task) if square else solve_convex(task, time_limit)
+            if square:
+                result, all_points = Evaluation(len(alpha)), np.arange(len(alpha))
+                steps = partial(_larger_table, model), partial(_solve_ridge, task, result)
+                solve_on_growing_tables(result, all_points, *steps, 1, table_at(model, 0))
+            else:
+                result = solve_convex(task, time_limit)
     except GivenUp as given_up:
         result = Evaluation(len(alpha))
         result.flag(slice(None), given_up.status)
@@ -259,50 +264,44 @@ def evaluate_at_bias(
     return result
 
 
-def _solve_ridge(task: Task) -> Evaluation:
-    """Ridge regression at the points of a task, before the deadline.  docs/theory.md 4
+def _larger_table(model: Model, level: int, _: Indices) -> Table | None:
+    """The table of a level for ridge regression, if it fits in memory."""
+    coarse: Any = table_at(model, level - 1)
+    groups = len(coarse.c)
+    node_size = groups**2 if groups * (groups + 3) / 2 <= LARGEST_MATRIX else 4 * groups
+    if level > 1:
+        check_time()
+        if 2 * coarse.weights.size * node_size >= LARGEST_TABLE:  # mostly twice the last
+            raise GivenUp(Status.MEMORY)
+    return table_at(model, level)
 
-    A point is solved on larger and larger tables, from where it was found before, until its error
-    on the table before is within the tolerance.
-    """
-    model, result = task.model, Evaluation(len(task.alpha))
 
-    def table_for(level: int, _: Indices) -> Table | None:
-        coarse: Any = table_at(model, level - 1)
-        groups = len(coarse.c)
-        node_size = groups**2 if groups * (groups + 3) / 2 <= LARGEST_MATRIX else 4 * groups
-        if level > 1:
-            check_time()
-            if 2 * coarse.weights.size * node_size >= LARGEST_TABLE:  # mostly twice the last
-                raise GivenUp(Status.MEMORY)
-        return table_at(model, level)
-
-    def solve_on(table: Table, points: Indices, coarse: Table | None) -> Indices:
-        chunk_points = max(1, CHUNK // (table.weights.size * len(table.c) ** 2))
-        for rows in (points[i : i + chunk_points] for i in range(0, len(points), chunk_points)):
-            found_before = result.converged[rows].all()
-            start = (result.overlaps.V1[rows], result.overlaps.V2[rows]) if found_before else None
-            alpha, lam = task.alpha[rows], task.lam[rows]
-            ridge_point = ridge.solve_points(table, alpha, lam, start, coarse)
-            is_solved, results = ridge_point.status == Status.CONVERGED, ridge_point._asdict()
-            ridge_test, ridge_train = results.pop("errors")
-            result.store(
-                rows,
-                **results,
-                test_error=ridge_test,
-                train_error=ridge_train,
-                loss_error=(ridge_test + table.noise) / 2,
-                train_loss=ridge_train / 2,
-                nodes=table.weights.size,
-                converged=is_solved,
-                open=~(is_solved & (ridge_point.quadrature_error <= task.tol)),
-            )
-            if model.train_bias:
-                ridge_score = partial(ridge_scores, table)
-                slope = slope_in_bias(model, table, alpha, ridge_point.overlaps, ridge_score)
-                result.store(rows, slope=slope)
-        return points[result.open[points] & result.converged[points]]
-
-    all_points = np.arange(len(task.alpha))
-    solve_on_growing_tables(result, all_points, table_for, solve_on, 1, table_at(model, 0))
-    return result
+def _solve_ridge(
+    task: Task, result: Evaluation, table: Table, points: Indices, coarse: Table | None
+) -> Indices:
+    """Ridge regression at some ``points`` of a task on a table, from where they were found before,
+    with the error of a ``coarse`` table; the points that need a larger one.  docs/theory.md 4"""
+    chunk_points = max(1, CHUNK // (table.weights.size * len(table.c) ** 2))
+    for rows in (points[i : i + chunk_points] for i in range(0, len(points), chunk_points)):
+        found_before = result.converged[rows].all()
+        start = (result.overlaps.V1[rows], result.overlaps.V2[rows]) if found_before else None
+        alpha, lam = task.alpha[rows], task.lam[rows]
+        ridge_point = ridge.solve_points(table, alpha, lam, start, coarse)
+        is_solved, results = ridge_point.status == Status.CONVERGED, ridge_point._asdict()
+        ridge_test, ridge_train = results.pop("errors")
+        result.store(
+            rows,
+            **results,
+            test_error=ridge_test,
+            train_error=ridge_train,
+            loss_error=(ridge_test + table.noise) / 2,
+            train_loss=ridge_train / 2,
+            nodes=table.weights.size,
+            converged=is_solved,
+            open=~(is_solved & (ridge_point.quadrature_error <= task.tol)),
+        )
+        if task.model.train_bias:
+            ridge_score = partial(ridge_scores, table)
+            slope = slope_in_bias(task.model, table, alpha, ridge_point.overlaps, ridge_score)
+            result.store(rows, slope=slope)
+    return points[result.open[points] & result.converged[points]]

@@ -14,10 +14,10 @@ from scipy.special import ndtr
 from solvers.resources import check_time, deadline
 from solvers.results import Array, Indices, Status
 
-from ..convex import Loss, solve_on_growing_tables
+from ..convex import Loss
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
-from ..saddle_point import Evaluation, Overlaps, unknown_overlaps
+from ..saddle_point import Evaluation, Overlaps, solve_on_growing_tables, unknown_overlaps
 from .cavity import TINY, Cavity, CavityEquations, Form, Forms, SampleClass, cavity_map
 from .sample_nodes import SAMPLE_RULES, Features, SampleNodes, strata
 

@@ -18,6 +18,14 @@ from .overlaps import (
     variance_given_tau,
 )
 from .responses import LARGEST_MATRIX, RESPONSE_TOLERANCE, Responses, Susceptibility
-from .ridge import ERRORS, SMALLEST_ERROR, Evaluation, Signal, relative_change, responses_of
+from .ridge import (
+    ERRORS,
+    SMALLEST_ERROR,
+    Evaluation,
+    Signal,
+    relative_change,
+    responses_of,
+    solve_on_growing_tables,
+)
 from .row_covariances import TabulatedRows
 from .special_directions import DELTA, norm_variance

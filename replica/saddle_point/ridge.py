@@ -1,6 +1,7 @@
 """Ridge regression on the features: its saddle point and its errors.  docs/theory.md 4
 
-``Evaluation`` has the results at the points of any theory, of losses too.
+``Evaluation`` has the results at the points of any theory, of losses too, which
+``solve_on_growing_tables`` solves.
 
 A ``Responses`` solves (4.1)-(4.4) for (V1, V2).  Everything else is linear algebra, written here in
 the order of section 4 for any number of groups A, spikes K and other target directions K'.  The
@@ -24,15 +25,16 @@ these are the equations of a least-squares problem with a unit penalty on phi.  
 regression is linear in the output: there one Newton step from anywhere is the solution.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.linear import least_squares
-from solvers.results import Array, Status
+from solvers.resources import GivenUp
+from solvers.results import Array, Indices, Status
 
 from ..equivalence import Table
 from .correlated import CorrelatedGroup, CorrelatedGroups
@@ -53,6 +55,7 @@ calls_of_one_group = [0.0]  # so far, and their points over POINTS_PER_CALL
 ERRORS = "test_error", "train_error", "loss_error", "train_loss", "classification_error"
 ACCOUNT = "converged", "residual", "quadrature_error", "iterations", "nodes", "status"
 COLUMNS = "trained_bias", *ERRORS, *ACCOUNT
+Nodes = TypeVar("Nodes")  # a table, or another object that has one
 
 
 class Signal(NamedTuple):
@@ -207,6 +210,46 @@ class Evaluation:
         self.status[self.converged & self.open] = Status.QUADRATURE
         self.status[self.converged & ~(self.residual <= residual_tol)] = Status.NO_PROGRESS
         self.flag(~good, self.status[~good])
+
+
+def solve_on_growing_tables(
+    evaluation: Evaluation,
+    points: Indices,
+    table_for: Callable[[int, Indices], Nodes | None],
+    solve_on: Callable[[Nodes, Indices, Nodes | None], Indices],
+    level: int = 0,
+    last: Nodes | None = None,
+) -> None:
+    """Solve points on larger and larger tables, until no point needs a larger one.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        The results, in which points that take too long or too many nodes are flagged.
+    points : (R,)
+    table_for : callable (level, points) -> table, or an object with one
+        None past the last level.  It may raise ``GivenUp``.
+    solve_on : callable (table, points, last table or None) -> points
+        Stores results in ``evaluation`` and returns the points that need a larger table.  It may
+        raise ``GivenUp`` or ``LinAlgError``.
+    level, last : int, table
+        Level of the first table, and the table before it.
+    """
+    while points.size:
+        try:
+            next_table = table_for(level, points)
+            if next_table is None:
+                return
+            points = solve_on(next_table, points, last)
+        except (GivenUp, np.linalg.LinAlgError) as error:
+            status = error.status if isinstance(error, GivenUp) else Status.NOT_FINITE
+            if status is not Status.TIME and points.size > 1:  # half of the points need fewer nodes
+                for half in np.array_split(points, 2):
+                    solve_on_growing_tables(evaluation, half, table_for, solve_on, level, last)
+            else:
+                evaluation.flag(points[evaluation.open[points]], status)
+            return
+        level, last = level + 1, next_table
 
 
 def solve_points(
