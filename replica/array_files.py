@@ -185,15 +185,16 @@ class Source(NamedTuple):
             if column not in places:
                 column = self.chosen(dict.fromkeys(filter(None, names), 1))
             found = table.iloc[:, places[column]]
-            if found.dtype.kind == "O" and found.map(is_decimal).all():
-                raise self.fault(
-                    f"a table with decimal points, not {found.iloc[0]!r} (pandas."
-                    "read_csv has decimal=',')"
-                )
         else:
             left_out = {places.get(name) for name in self.without}
             kept = [k for k, name in enumerate(names) if name and k not in left_out]
             found = table.iloc[:, kept]
+        for _, cells in found.to_frame().items() if found.ndim == 1 else found.items():
+            if cells.dtype.kind == "O" and cells.map(is_decimal).all():
+                raise self.fault(
+                    f"a table with decimal points, not {cells.iloc[0]!r} (pandas."
+                    "read_csv has decimal=',')"
+                )
         self.check_shape(found.shape, 8)
         return found
 
@@ -227,7 +228,8 @@ def read_array(
     if path.suffix in PICKLED:
         keys = '["state_dict"]' * (path.suffix == ".ckpt") + json.dumps([member or "NAME"])
         state = f'torch.load({json.dumps(file)}, map_location="cpu", weights_only=True)'
-        code = f'import numpy, torch; numpy.save("{name}.npy", {state}{keys}.double())'
+        plain = "x.double() if x.is_floating_point() else x"
+        code = f'import numpy, torch; x = {state}{keys}; numpy.save("{name}.npy", {plain})'
         allowed = f"a file FILE.npy, which this writes: python3 -c {shlex.quote(code)}"
         raise InvalidArgument(name, str(where), allowed)
     of = Source(name, path, wanted, member, without)

@@ -7,11 +7,9 @@ import os
 import signal
 import sys
 
-_program = sys.orig_argv[2:3] if sys.orig_argv[1:2] == ["-m"] else sys.orig_argv[1:2]
-_is_command = {os.path.basename(name).partition(".")[0] for name in _program} & {
-    "replica",
-    "replica-validate",
-    "validation",
-}
+# of ``python -m`` this is -m while the module is looked for
+_name = os.path.basename(sys.argv[0]).partition(".")[0] if sys.argv else ""
+_module = sys.orig_argv[sys.orig_argv.index("-m") + 1] if _name == "-m" else ""
+_is_command = _name in ("replica", "replica-validate") or _module in ("replica", "validation")
 if _is_command and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until ``cli.run`` can answer it

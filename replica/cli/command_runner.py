@@ -51,6 +51,7 @@ ELSEWHERE = (
     | dict.fromkeys(GIVEN_FILES, "replica readout")
     | dict.fromkeys(("simulate", "compare", "figure", "seeds"), "replica-validate")
     | {"probe": "replica readout", "accuracy": "--reach of replica readout, an error"}
+    | dict.fromkeys(("classification_error", "test_error"), "--reach of replica readout")
 )
 TimeLimit = Annotated[float, typer.Option(help="Seconds a point, after which it is flagged.")]
 
@@ -255,6 +256,7 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
         message = error.format_message() or "a command is missing"
         bad_word = re.match(r"No such (?:command|option):? '?(?:--)?([\w-]+)", message)
         hint = ELSEWHERE.get(bad_word[1].replace("-", "_")) if bad_word else None
+        hint = f"in Python {hint}" if hint and "(" in hint else hint
         return _fail(message + f" (did you mean {hint}?)" * bool(hint), 2)
     except QuadratureError as error:
         return _fail(str(error), 2)

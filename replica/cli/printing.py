@@ -22,7 +22,7 @@ from ..convex import Loss
 from ..display import Progress, bar, text
 from ..errors import InvalidArgument, shorten
 from ..observables import NOTED_SHIFT, NOTHING_LEARNED, SEARCHED_RANGES
-from ..plotting import picture, style, symbol
+from ..plotting import check_latex, picture, style, symbol
 from ..problem import LabelLaw, Problem, SpikedRandomFeatures
 from ..steps import reason_not_covered
 
@@ -60,7 +60,8 @@ class Output:
         A file that is ``read``, or named by both options, also through links, is refused, too.
         """
         with style(self.style, size=self.size):
-            pass  # which refuses a style or size
+            if self.plot is not None:
+                check_latex()
         # a path that cannot be a name is refused where it is read
         named_files = {os.path.realpath(path) for path in read if "\0" not in str(path)}
         for name, path, suffixes in (("out", self.out, tables), ("plot", self.plot, PICTURES)):

@@ -33,7 +33,8 @@ from ..problem import Components, Model
 from ..saddle_point import DELTA, TabulatedRows
 
 SMALL_PRODUCT = 1e-6  # q c, where c_e has its slope at 0
-FIT_STEP = 1e-3  # of q over the inverse of the largest covariance, for the curvature of C(q) at 0
+# values of q over the inverse of the largest covariance, and the polynomial through C(q) there
+FIT_POINTS, FIT_STEP, FIT_DEGREE = 10, 1e-3, 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +67,13 @@ class LoadedRows(TabulatedRows):
     def _at_zero(self) -> tuple[Array, Array, Array]:
         """C_FF, C_F_ C_F_^T and C_F_ C__ C_F_^T, with _ for the directions of the bulk.
         Eq. (23.1)"""
-        C, through_bulk = self._on_coordinates(np.zeros(1))
-        q = FIT_STEP / np.linalg.eigvalsh(C[0])[-1]
-        # of the second order in q
-        slopes = self._on_coordinates(q * np.arange(3.0))[1]
-        return C[0], -through_bulk[0], (-3 * slopes[0] + 4 * slopes[1] - slopes[2]) / (4 * q)
+        largest_variance = np.linalg.eigvalsh(self._on_coordinates(np.zeros(1))[0][0])[-1]
+        q = FIT_STEP / largest_variance * np.arange(FIT_POINTS)
+        C = self._on_coordinates(q)[0]
+        q_powers = np.vander(q / q[-1], FIT_DEGREE + 1, increasing=True)
+        C_fit = np.linalg.lstsq(q_powers, C.reshape(len(q), -1), rcond=None)[0]
+        C_value, slope, half_curvature = C_fit[:3].reshape(3, *C.shape[1:])
+        return C_value, -slope / q[-1], half_curvature / q[-1] ** 2
 
     @cached_property
     def _noise_direction(self) -> tuple[Array, float]:

@@ -38,10 +38,13 @@ HINGE = "few samples for the hinge loss: its classification error may be up to 1
 UNCENTRED = (
     "labels whose mean is far from 0, and no intercept: intercept=True (--intercept) trains one"
 )
-WHOLE = (
-    "labels of several numbers a row that are whole or sum to 1, which are regressed: "
-    "labels.argmax(axis=1), or labels[:, 0] of one column, are the classes (classes=(), --classes "
-    "none, says that they are numbers)"
+REGRESSED = (
+    "labels {}, which are regressed: {} makes classes of them (classes=(), --classes none, says "
+    "that they are numbers)"
+)
+WHOLE = REGRESSED.format("of several whole numbers a row", "one column, such as labels[:, 0],")
+SHARES = REGRESSED.format(
+    "that sum to 1 in each row, or are 1 once and else -1", "labels.argmax(axis=1)"
 )
 REPEATED_ROWS = (
     "{} rows that repeat another's features and label: one trains the readout that the other "
@@ -147,7 +150,7 @@ def notes_of_sample(model: Given) -> list[str]:
     if model.outputs > 1 and model.classes is None:  # () says that they are numbers
         low = min(0, labels.min())  # of one class against the rest 1 and -1
         shares = low in (-1, 0) and np.allclose((labels - low).sum(axis=1), 1 - low)
-        notes += [WHOLE] * bool(shares or (labels == np.rint(labels)).all())
+        notes += [SHARES if shares else WHOLE] * bool(shares or (labels == np.rint(labels)).all())
     notes += [ROW_COUNT.format(model.columns[k] if model.columns else k) for k in model.row_counts]
     many_repeated = model.repeated > 0.01 * len(labels)  # fewer hardly change an error
     return notes + [REPEATED_ROWS.format(model.repeated)] * many_repeated

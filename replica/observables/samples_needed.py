@@ -225,13 +225,16 @@ def samples_needed(
     if (unsolved := tried[~solved & (tried > too_large)]).size:
         notes.append(_unsolved_text(curve, unsolved))
     if np.isnan(samples):
-        far = 100 * tried[-1]
+        far, far_error = 100 * tried[-1], np.nan
         with suppress(InvalidArgument):  # of what takes more rows
             _tried_samples(model, far)
             far_error = _curve(model, np.array([far]), lam, as_loss(loss), time_limit)[error].item()
-            notes += [f"at {far:g} samples the error is {far_error:.3g}"] * bool(far_error > 0)
-        other = "features" if lam == BEST else "penalties or features"
-        notes.append(f"more samples (most=), or other {other}, may reach it")
+            gaussian = ", of features taken for Gaussian" * bool(np.any(beyond(model, far)))
+            far_text = f"at {far:g} samples the error is {far_error:.3g}{gaussian}"
+            notes += [far_text] * bool(far_error > 0)
+        other = "other features" if lam == BEST else "other penalties or features"
+        ways = other if far_error > target else f"more samples (most=), or {other},"
+        notes.append(f"{ways} may reach it")
     if lam == BEST and error == "classification_error":
         notes.append("lam is the best for the squared error: another may need fewer samples")
     note = "; ".join(notes)

@@ -8,6 +8,7 @@ from .figure_elements import (
     REFERENCE,
     add_legend,
     axes,
+    check_latex,
     colours,
     draw_band,
     draw_noted,

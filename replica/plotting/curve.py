@@ -241,6 +241,9 @@ def _draw_measured(figure: LineFigure, points: Any, errors: Sequence[str]) -> No
     except (TypeError, KeyError, IndexError, ValueError):
         allowed = "a data frame, such as simulation.to_dataframe(), or arrays of one length by name"
         raise InvalidArgument("points", type(points).__name__, allowed) from None
+    if old := {"stderr", "train_stderr"} & {*table}:
+        allowed = "an error's name and _stderr, such as test_error_stderr"
+        raise InvalidArgument("the column of a standard error", ", ".join(sorted(old)), allowed)
     dims = [*figure.lines[0].at]
     differing = [dim for dim in dims if len({line.at[dim] for line in figure.lines}) > 1]
     needed = figure.abscissa, errors[0], *differing

@@ -6,6 +6,7 @@ simulated as points with error bars of two standard errors.
 
 import io
 import re
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from solvers.results import Array
 
+from ..errors import InvalidArgument
 from .names import COLOURS, current, hue, settings, visible, with_theory
 
 if TYPE_CHECKING:
@@ -64,8 +66,18 @@ def mix_with_white(figure: "Figure") -> None:
                 coloured.set_alpha(None)
 
 
+def check_latex() -> None:
+    """Refuse settings of matplotlib that ask for LaTeX where there is none."""
+    import matplotlib
+
+    if matplotlib.rcParams["text.usetex"] and shutil.which("latex") is None:
+        allowed = "False in the settings of matplotlib: LaTeX is not installed"
+        raise InvalidArgument("text.usetex", True, allowed)
+
+
 def axes(ax: "Axes | None") -> "Axes":
     """``ax``, or the Axes of a new figure."""
+    check_latex()
     if ax is None:
         from matplotlib.figure import Figure
 

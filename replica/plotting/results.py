@@ -129,6 +129,11 @@ def plot_spectrum(
             style["label"] = f"outlier, {source}"
             above = [0.04] * len(beyond)  # the axis
             ax.plot(beyond, above, marker, transform=ax.get_xaxis_transform(), **style)
+    if spectrum.outliers.size and not outliers["theory"] and width is None:  # they grow with p
+        positions = ", ".join(rf"${x:.3g}\,p$" for x in spectrum.outliers[:2])
+        beyond_axes: dict[str, Any] = {"transform": ax.transAxes, "clip_on": False}
+        label = f"outlier, theory: {positions}"
+        ax.plot([1], [0.03], ">", color=hue(0), linestyle="none", label=label, **beyond_axes)
     ordinate = r"density $x\,\varrho(x)$ of $\log x$" if logarithmic else r"density $\varrho(x)$"
     abscissa = r"eigenvalue $x$ of $\Phi^\top\Phi/n$"
     return finish(ax, abscissa, ordinate, spectrum.settings, spectrum.notes)

@@ -194,6 +194,29 @@ def _test_points(r: int) -> Array:
     return np.random.default_rng(0).normal(size=(48, r)) * np.geomspace(1, 30, 48)[:, None]
 
 
+def _affine_factors(node: ast.expr, value: float, r: int) -> Iterator[tuple[float, Array]]:
+    """Coefficients a and v (r,) of affine factors a + v.z with the product ``node`` - ``value``.
+
+    There are such factors if this is a quadratic form of (1, z) with at most one positive and one
+    negative eigenvalue.
+    """
+    test_z, (i, j) = _test_points(r), np.triu_indices(r + 1)
+    x, quadratic_form = np.column_stack([np.ones(len(test_z)), test_z]), np.zeros((r + 1, r + 1))
+    with np.errstate(all="ignore"):
+        y = _array_value(node, *test_z.T) - value
+    if not np.isfinite(y).all():
+        return
+    quadratic_form[i, j] = np.linalg.lstsq(x[:, i] * x[:, j], y)[0]
+    sizes, eigenvectors = np.linalg.eigh(quadratic_form + quadratic_form.T)
+    sizes = np.where(np.abs(sizes) > 1e-12 * np.abs(sizes).max(), sizes, 0.0)
+    form_gap = np.abs(np.vecdot(x @ quadratic_form, x) - y).max()
+    if form_gap <= 1e-12 * np.abs(y).max() and sizes[0] <= 0 <= sizes[-1] and not sizes[1:-1].any():
+        lowest_axis, highest_axis = (np.sqrt(np.abs(sizes)) * eigenvectors).T[[0, -1]]
+        for factor in (highest_axis + lowest_axis, highest_axis - lowest_axis):
+            a, *v = np.where(np.abs(factor) > 1e-12 * np.abs(factor).max(), factor, 0.0)
+            yield float(a), np.array(v)
+
+
 def _normals(node: ast.expr, r: int) -> Iterator[Array]:
     """Unit vectors along the gradients of the largest affine subexpressions of ``node``."""
     if affine_node := _affine_coefficients(node, r):
@@ -224,6 +247,10 @@ def _level_planes(
             yield from _level_planes(factor, 0.0, r)
         case ast.UnaryOp(operand=operand):
             yield from _level_planes(operand, -value, r)
+        case ast.BinOp():
+            yield from (
+                (tuple(v.tolist()), 0.0 - a) for a, v in _affine_factors(node, value, r) if v.any()
+            )
 
 
 def _value(node: ast.AST, z: tuple[Array, ...]) -> Any:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from solvers.adaptive_panels import Panels, halve_panels, panels_between
 from solvers.quadrature import QuadratureError
 from solvers.resources import (
     TIME_LIMIT,
@@ -24,20 +25,19 @@ from solvers.resources import (
     time_left,
 )
 from solvers.results import Array
-from solvers.rules import Rule, gauss_legendre, graded_breaks, half_range, trapezoid
+from solvers.rules import Rule, half_range, trapezoid
 from solvers.successive_refinement import scaled_change, settle
 
-from ..equivalence import Batch, known_layers
-from ..problem import SpikedRandomFeatures
+from ..equivalence import Batch
 from .residual_interpolation import RHO_NODES
 from .residual_law import ResidualLaw, known_inputs, law_of_residuals
 from .row_samples import Kinds, SampleWeights, StudentMoments, sample_weights, student_moments
-from .several_steps import mean_output, rows_as_model
+from .several_steps import mean_output
 from .step_fields import Step
 
 BATCH_TIME = 3 / 4  # part of a call's time limit that the batches of a model may take
 SMALL_WEIGHT = 1e-6  # smaller weights of a sample, in a row of length 1, need fewer digits
-# Rules for kappa, finer and finer; those of ``_layered_rules`` follow.
+# Rules for kappa, finer and finer; if none of them converges, adaptive panels are used.
 KAPPA_RULES = [trapezoid(n, half_range(n)) for n in (40, 56, 80, 112, 160, 224)]
 # Few nodes on the range of KAPPA_RULES: nodes of the residual vary slowly with kappa.
 LEVEL_RULE = trapezoid(14, half_range(40))
@@ -119,11 +119,7 @@ def _refined_batch(step: Step, kinds: Kinds, state: RowState, t: int) -> tuple[B
     spike_direction = state.spike / spike_length if spike_length else state.spike
     known_batch_inputs, label_law = known_inputs(step, t, spike_direction), step.labels_at(t)
     learning_rate = eta * kinds.readout[:, None, None]
-    if spike_length:
-        rows_before = rows_as_model(step, label_law, spike_length, c, spike_direction[:K, None])
-        kappa_rules = [LEVEL_RULE, *KAPPA_RULES, *_layered_rules(rows_before)]
-    else:
-        kappa_rules = [Rule(np.zeros(1), np.ones(1))]
+    kappa_rules = [LEVEL_RULE, *KAPPA_RULES] if spike_length else [Rule(np.zeros(1), np.ones(1))]
 
     def shifts_on(rule: Rule) -> Array:
         """Mean preactivation without bias on nodes of kappa, (N,)."""
@@ -154,25 +150,40 @@ def _refined_batch(step: Step, kinds: Kinds, state: RowState, t: int) -> tuple[B
 
     @cache
     def batch_on_nodes(i: int, level: int, chosen: tuple[int, ...]) -> tuple[Batch, RowState]:
-        rule, neurons = kappa_rules[i], neurons_by_rule(i)
-        weights, law = weights_and_labels(rule, level, *neurons, chosen)
+        weights, law = weights_and_labels(kappa_rules[i], level, *neurons_by_rule(i), chosen)
         if len(chosen) > 1:
             return _batch_and_state(step, t, state, law, weights._replace(force=law.rho), 1.0)
-        rate, shifts = float(learning_rate[chosen[0], 0, 0]), kinds.bias[0] + shifts_on(rule)
-        batch, after = _batch_and_state(step, t, state, law, weights, rate)
+        return _batch_and_state(step, t, state, law, weights, float(learning_rate[chosen[0], 0, 0]))
+
+    def with_mean_row(i: int, batch: Batch, row_state_after: RowState) -> tuple[Batch, RowState]:
+        """Batch and state of step i, with the mean row of a single kind."""
+        if len(learning_rate) > 1:
+            return batch, row_state_after
+        neurons, shifts = neurons_by_rule(i), kinds.bias[0] + shifts_on(kappa_rules[i])
+        law = weights_and_labels(kappa_rules[i], level, *neurons, (0,))[1]
         mean_row = _mean_row_after(step, t, state, shifts, neurons[0], law, float(kinds.readout[0]))
-        return batch, after._replace(mean_row=mean_row)
+        return batch, row_state_after._replace(mean_row=mean_row)
 
     # the kind with the largest change determines the number of nodes
     fast_kind = (int(root_strength(neurons_by_rule(0)[0])[:, 0].argmax()),)
     all_kinds = tuple(range(len(learning_rate)))
     level = _first_settled(lambda level: batch_on_nodes(0, level, fast_kind), len(RHO_NODES), K, t)
     if len(kappa_rules) == 1:
-        return batch_on_nodes(0, level, all_kinds)
-    settled_rule = _first_settled(
-        lambda i: batch_on_nodes(i + 1, level, fast_kind), len(kappa_rules) - 1, K, t
-    )
-    return batch_on_nodes(settled_rule + 1, level, all_kinds)
+        return with_mean_row(0, *batch_on_nodes(0, level, all_kinds))
+    try:
+        finest_rule = 1 + _first_settled(
+            lambda i: batch_on_nodes(i + 1, level, fast_kind), len(KAPPA_RULES), K, t
+        )
+    except QuadratureError:
+        finest_rule = len(kappa_rules)
+
+        def contributions(rule: Rule) -> Array:
+            batch_samples = weights_and_labels(rule, level, *neurons_on(rule), fast_kind)
+            terms = _contributions(*batch_samples, alpha)
+            return terms.reshape(len(terms), -1, len(rule.weights)).sum(axis=1)  # over components
+
+        kappa_rules.append(_adapted_rule(contributions, kappa_rules[-1], t))
+    return with_mean_row(finest_rule, *batch_on_nodes(finest_rule, level, all_kinds))
 
 
 def _mean_row_after(
@@ -201,11 +212,35 @@ def _mean_row_after(
     return row_drift**2 * state.mean_row + rate**2 / alpha * float((rho_weights * row_noise).sum())
 
 
-def _layered_rules(rows_before: SpikedRandomFeatures) -> list[Rule]:
-    """Rules on panels that shrink towards the layers of kappa in which labels, or neurons, vary."""
-    layer_places = sorted({0.0, *(place for place, _ in known_layers(rows_before))})
-    panel_ends = graded_breaks(layer_places, width=1e-3)  # a kink itself is an end of panels
-    return [gauss_legendre(n, panel_ends) for n in (8, 12, 18, 27)]
+def _adapted_rule(contributions: Callable[[Rule], Array], guessed_rule: Rule, t: int) -> Rule:
+    """Nodes of kappa on panels adapted to the ``contributions`` (k, N) of nodes to averages.
+
+    The rule ``guessed_rule`` gives the sums of the contributions roughly, as the scale of errors.
+    """
+    contribution_size = np.abs(contributions(guessed_rule)).sum(axis=1)[:, None] + SMALL_WEIGHT**2
+
+    def kappa_values(panels: Panels) -> Array:
+        nodes = panels.nodes
+        kappa_terms = contributions(Rule(nodes.ravel(), np.ones(nodes.size))) / contribution_size
+        return np.asarray(kappa_terms.reshape(-1, *nodes.shape))
+
+    # Gauss's and Kronrod's rules agree to tol; Kronrod's error is much smaller
+    kappa_tol, max_panels = 1e-7, 400
+    kappa_panels = panels_between(np.linspace(-9.2, 9.2, 7)[None])
+    adapted_panels = halve_panels(kappa_values, kappa_panels, kappa_tol, max_panels, batch_size=32)
+    if adapted_panels is None:
+        raise _not_settled(t, kappa_tol, f"on {max_panels} panels")
+    return Rule(*(rule_part[0] for rule_part in adapted_panels[0].rule()))
+
+
+def _contributions(sample: SampleWeights, residual_law: ResidualLaw, alpha: float) -> Array:
+    """Contributions (k, N) of every node of kappa to the averages by which a rule is refined:
+    squares of the projections and of the sample weights, times the ``_strength_functions``."""
+    rho_weights = residual_law.weights[0, 0]
+    weight_squares = [rho_weights * f**2 for f in (sample.force, sample.F, sample.lam, sample.L)]
+    kappa_weights = np.concatenate([np.einsum("iinm->inm", residual_law.weights), *weight_squares])
+    test_functions = _strength_functions(sample.t11[0], sample.t12[0], alpha)
+    return np.einsum("inm,nmx->ixn", kappa_weights, test_functions).reshape(-1, len(rho_weights))
 
 
 def _strength_functions(t11: Array, t12: Array, alpha: float) -> Array:
@@ -234,10 +269,8 @@ def _first_settled(
 
 def _not_settled(t: int, tol: float, settling_text: str) -> QuadratureError:
     """Error for averages over the batch of step ``t`` that were refined in vain."""
-    return QuadratureError(
-        f"the averages over the batch of step {t + 1} did not settle to {tol:g} {settling_text}; "
-        "the sRF (--theory srf) needs none"
-    )
+    batch_averages = f"the averages over the batch of step {t + 1}"
+    return QuadratureError(f"{batch_averages} did not settle to {tol:g} {settling_text}")
 
 
 def _test_averages(batch: Batch, after: RowState) -> tuple[Array, Array]:

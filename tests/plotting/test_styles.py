@@ -3,6 +3,7 @@
 import itertools
 import json
 
+import matplotlib
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
@@ -173,3 +174,13 @@ def test_a_title_names_the_theory_of_a_step(kind, theory):
         title = plotting.plot_curve(curve).get_title()
         assert f"theory of the {theory}" in title
         assert title.count("theory of") == 1
+
+
+def test_latex_that_is_missing_is_one_sentence(monkeypatch):
+    curve = replica.learning_curve(MODEL, alpha=[0.5, 1.0], lam=0.1)
+    monkeypatch.setenv("PATH", "")
+    with (
+        matplotlib.rc_context({"text.usetex": True}),
+        pytest.raises(replica.InvalidArgument, match=r"text.usetex must be False .* not installed"),
+    ):
+        plotting.plot_curve(curve)

@@ -132,8 +132,8 @@ def test_an_expression_knows_its_kinks(text, alpha0):
         ("z1 + sign(z1*z2)", 0, 2),
         ("abs(z1 - z2) + relu(z2 - 1)", 1.128379167095513 + 0.0833154705876943, None),
         ("z1 + relu(z1 - z2 + z3)", np.sqrt(3 / (2 * np.pi)), 1 + 3 / 2 + 1),
-        ("relu(z2*(1 + z1))", (2 * norm.pdf(1) + 1 - 2 * norm.cdf(-1)) / np.sqrt(2 * np.pi), 1.0),
-        ("abs((z1 - z2)*(z1 + z2))", 4 / np.pi, 4.0),
+        ("relu(z2 + z1*z2)", (2 * norm.pdf(1) + 1 - 2 * norm.cdf(-1)) / np.sqrt(2 * np.pi), 1.0),
+        ("abs(z1**2 - z2**2)", 4 / np.pi, 4.0),
     ],
 )
 def test_targets_that_bend_at_planes_are_integrated(text, mean, power):
@@ -160,9 +160,7 @@ def test_declared_planes_are_those_of_the_expression():
         MultiIndex(lambda a, b: a, 2, planes=[((1, 0, 0), 0)])
 
 
-@pytest.mark.parametrize(
-    "text", ["abs(z1**2 + z2**2 - 1) + z1", "relu(z1 - z2**2) + z1", "abs(z1**2 - z2**2)"]
-)
+@pytest.mark.parametrize("text", ["abs(z1**2 + z2**2 - 1) + z1", "relu(z1 - z2**2) + z1"])
 def test_kinks_along_a_curve_are_refused_by_name(text):
     """With what to type where planes are enough."""
     step = GradientStep(student="tanh", target=text, alpha0=1.0, eta=1.0)

@@ -22,7 +22,7 @@ from solvers.results import Array
 from ..run import simulate
 from ..run import store as cells
 
-FIGURE_METHOD = 1  # to be raised with every change that moves the numbers of a cell
+FIGURE_METHOD = 2  # to be raised with every change that moves the numbers of a cell
 Values = dict[str, Any]
 Item = TypeVar("Item")
 

@@ -162,6 +162,8 @@ def _fit_dual(blocks: Blocks, sizes: Array, lam: Array, intercept: bool) -> list
             gram = gram - (row_means - xp.mean(row_means))
             gram -= row_means[:, None]
         weights = _solve_penalties(gram, arrays.like(y[:n] - mean, Z), lam)
+        if intercept:  # rounding, which 1 / lam multiplies along (1, ..., 1)
+            weights = weights - xp.mean(weights, axis=0)
         readouts = Z[:n, :].T @ xp.reshape(weights, (n, -1))
         fitted_means = mean_weight @ arrays.to_host(Z[:n, :] @ readouts)
         train = lam**2 * (arrays.to_host(weights) ** 2).sum(axis=(0, 2)) / n

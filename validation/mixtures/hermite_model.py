@@ -239,6 +239,9 @@ def order_within(data_spread: float, largest: int) -> int:
     return int(min(largest, max(2, np.ceil(bound - ON_BOUNDARY))))
 
 
+TEST_BLOCK = 2**22  # numbers in one array of a block of test features: 32 MiB
+
+
 class Errors(NamedTuple):
     """Errors (S, 1 + L) of :func:`side_by_side`: students, then the network and its models in turn.
 
@@ -373,7 +376,10 @@ def side_by_side(
         fitted = fit_readout(features, y, readout_penalty * samples)
         output_weights = fitted / np.sqrt(len(fitted))
         mean_squared_residual = ((y - features @ output_weights) ** 2).mean()
-        outputs = model.features(X_test, feature_noise_rng) @ output_weights
+        block_rows = max(1, TEST_BLOCK // len(fitted))
+        blocks = (X_test[i : i + block_rows] for i in range(0, test_samples, block_rows))
+        features_of_blocks = (model.features(x, feature_noise_rng) for x in blocks)
+        outputs = np.concatenate([features @ output_weights for features in features_of_blocks])
         wrong = (np.sign(outputs) != y_test).mean() if (np.abs(y_test) == 1).all() else np.nan
         paper_objective = (mean_squared_residual + readout_penalty * (fitted**2).sum()) / 2
         paper_errors[:, i, j] = paper_objective, ((y_test - outputs) ** 2).mean() / 2, wrong

@@ -185,7 +185,7 @@ def read(
             pass
         except OSError as error:
             cell_faults.setdefault(f"cannot be read ({error.strerror})", []).append(cell_file)
-        except (ValueError, TypeError, KeyError, RecursionError):
+        except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
             cell_faults.setdefault("is damaged or not what its name says", []).append(cell_file)
     for file_fault, (first_file, *other_files) in cell_faults.items():
         more_files = f", as with {len(other_files)} others" if other_files else ""
