@@ -59,7 +59,7 @@ SMALL = "--dimension 30 --seeds 2"
         (f"{POINT} --features F.npy", ["did you mean replica readout?"]),
         (
             "bounds --student tanh --target sin --alpha0 20 --eta 3 --dimension 300",
-            ["did you mean learning_curve(", "dimension=500"],
+            ["in Python learning_curve(", "dimension=500"],
         ),
         # a word that stands for a number
         (f"{STEP} --alpha 1 --lam bset", ["--lam", "or best alone where it is searched"]),

@@ -68,10 +68,10 @@ def test_labels_and_rows_that_may_be_meant_otherwise_are_noted():
     whole, real = rng.integers(0, 5, (60, 2)), rng.standard_normal((60, 2))
     rest = 2 * np.eye(3)[rng.integers(0, 3, 60)] - 1  # each class against the rest
     for labels, classes, said in (
-        (shares, None, "whole or sum to 1.*labels.argmax"),
-        (rest, None, "whole or sum to 1.*labels.argmax"),
-        (rest * [1, 1, -1], None, "numbers a row"),
-        (whole, None, "numbers a row"),
+        (shares, None, "sum to 1.*labels.argmax"),
+        (rest, None, "sum to 1.*labels.argmax"),
+        (rest * [1, 1, -1], None, "whole numbers a row"),
+        (whole, None, "whole numbers a row"),
         (shares, (), ""),
         (whole, (), ""),
         (real, None, ""),
