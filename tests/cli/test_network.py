@@ -146,7 +146,7 @@ def test_figure(tmp_path):
         # an sRF at this dimension has its price alone: at eta = .5, 1.125 theory is .1 +- .6, 2.8
         # +- 1.1 % below networks, and without these lengths 10.6 % at .5.
         assert np.abs(weak).max() < 0.075
-        assert len(errors["simulated"]) == len(curve["simulated_at"]) == 2
+        assert len(errors["simulated"]) == len(curve["simulated_at"]) == 3
     (below,) = figure("network").draw(found).legends
     labels = [text.get_text() for text in below.get_texts()]
     assert labels[:2] == ["theory of the network at this $d$", "theory of equal row norms"]
