@@ -35,7 +35,7 @@ T = TypeVar("T")
 # The only thread that draws: matplotlib opens fonts anew in every thread, and keeps them.
 PLOTTING_THREAD = ThreadPoolExecutor(1)
 LINE_TIME = 0.5  # seconds of computing for a line: it has fewer points where all would take longer
-WAIT = 5.0  # seconds for a point or a spectrum: beyond, they are flagged
+WAIT = 10.0  # seconds for a point or a spectrum: beyond, they are flagged
 
 
 def in_turn(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

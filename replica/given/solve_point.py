@@ -90,11 +90,12 @@ def _ridge_point(equations: StrataEquations, start: Posterior | None, tol: float
     V = equations.response(0 * shares + 1, 0 * shares)[1] if G is None else strata.trace(G)
 
     def response_image(log_V: Array) -> Array:
+        # V and the slope of G, not of the next pass: H, and errors far below the labels' size, are
+        # small differences of terms in both
         nonlocal G, V, slope
-        slope = 1 / (1 + np.exp(log_V))  # of G, so that errors far below the labels' size are right
-        G, kept_V = equations.response(slope, np.exp(log_V))
-        V = equations.response_of_square(kept_V)
-        return np.log(V)
+        V, slope = np.exp(log_V), 1 / (1 + np.exp(log_V))
+        G, kept_V = equations.response(slope, V)
+        return np.log(equations.response_of_square(kept_V))
 
     V_solution = _anderson(equations, response_image, np.log(strata.positive(V)), tol)
     # E s + C / (1 + V) is h / (1 + V)

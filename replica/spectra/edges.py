@@ -37,7 +37,7 @@ def support(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array, NDArray
 
     x, mass = _refine_at_dips(resolvent, x, mass)
     has_density = mass > NEGLIGIBLE_MASS
-    inside, outside = density_ends(x, has_density, density_at, pieces=16, rounds=4)
+    inside, outside = density_ends(x, has_density, density_at, pieces=16, rounds=3)
     cell, count = (inside - outside)[..., None], np.arange(4.0)
     square = mass_per_log(resolvent, (inside[..., None] + cell * count).ravel()) ** 2
     square = square.reshape(*inside.shape, 1, 4)
@@ -69,7 +69,7 @@ def density_ends(
     inside, outside = np.where(has_density[cells], (low, high), (high, low))
     for _ in range(rounds):
         places = np.geomspace(inside, outside, pieces + 1, axis=1)
-        with_density = density_at(places[:, 1:-1].ravel()).reshape(len(cells), -1)
+        with_density = density_at(places[:, 1:-1].ravel()).reshape(len(cells), pieces - 1)
         last = np.logical_and.accumulate(with_density, axis=1).sum(axis=1)
         inside, outside = places[np.arange(len(cells)), [last, last + 1]]
     first, final = x[:1][has_density[:1]], x[-1:][has_density[-1:]]

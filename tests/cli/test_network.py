@@ -142,10 +142,10 @@ def test_figure(tmp_path):
         fast = np.array(curve["x"]) >= 2
         assert np.abs(strong[fast]).min() > 0.08
         assert np.abs(weak[fast]).max() < 0.04
-        # At smaller rates lengths of inputs (docs/theory.md 23.10) add up to 7 %, as m is large and
-        # an sRF at this dimension has its price alone: at eta = .5, 1.125 theory is .1 +- .6, 2.8
-        # +- 1.1 % below networks, and without these lengths 10.6 % at .5.
-        assert np.abs(weak).max() < 0.075
+        # At smaller rates lengths of inputs (docs/theory.md 23.10) add up to 8 % (eta = .72), as m
+        # is large and an sRF at this dimension has its price alone: at eta = .5, 1.125 theory is
+        # .1 +- .6, 2.8 +- 1.1 % below networks, and without these lengths 10.6 % at .5.
+        assert np.abs(weak).max() < 0.085
         assert len(errors["simulated"]) == len(curve["simulated_at"]) == 3
     (below,) = figure("network").draw(found).legends
     labels = [text.get_text() for text in below.get_texts()]

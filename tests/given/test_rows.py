@@ -65,6 +65,19 @@ def test_all_rows_leave_one_out(intercept, labels, lam):
         assert point.classification_error == pytest.approx(wrong(y, expected), abs=1e-12)
 
 
+@pytest.mark.parametrize("lam", [1e-4, 1e-6])
+def test_all_rows_with_a_feature_of_one_row(lam):
+    """Its fit takes nearly all of its label, 1 - H is below 1e-7, and its output is right."""
+    features, y = pixels(60, 12, labels="reals")
+    features[:, 3] = 0.0
+    features[7, 3] = 10.0
+    expected = left_out(features, y, lambda Phi, target: ridge(Phi, target, lam))
+    point = solve(FeatureSample(features=features, labels=y), samples=60, lam=lam)
+    assert point.converged
+    # rounding over 1 - H
+    assert point.test_error == pytest.approx(np.mean((y - expected) ** 2), rel=1e-7)
+
+
 def test_all_rows_of_the_logistic_loss():
     """Leaving a row out is exact to the second order in its leverage."""
     features, y = pixels(90, 12)

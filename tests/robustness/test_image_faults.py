@@ -14,6 +14,7 @@ from replica import InvalidArgument
 from tests.idx import idx
 from validation.figures import Run, mixtures
 from validation.mixtures import images
+from validation.run.store import open_folder
 
 PIXELS = np.random.default_rng(0).integers(0, 256, size=(20, 3, 3), dtype=np.uint8)
 LABELS = (np.arange(20) % 2).astype(np.uint8)
@@ -172,8 +173,8 @@ def test_replaced_images_are_computed_again(tmp_path, monkeypatch):
     panel = mixtures.SWEEP_PANELS["3"]
     small = mixtures.replace(panel, few=(0.5,), small={"samples": 20, "students": ("relu",)})
     monkeypatch.setitem(mixtures.SWEEP_PANELS, "3", small)
-    monkeypatch.setattr(mixtures, "order_of", lambda spread: 1)
-    path, cells = tmp_path / "im.npz", tmp_path / "cells"
+    monkeypatch.setattr(mixtures, "LARGEST_ORDER", 1)
+    path, cells = tmp_path / "im.npz", open_folder(tmp_path / "cells")
     rng = np.random.default_rng(1)
     labels = np.tile([0, 1, 5, 9], 10)
     sets = [rng.integers(0, 256, size=(40, 4, 4), dtype=np.uint8) for _ in range(2)]
