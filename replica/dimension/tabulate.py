@@ -28,7 +28,7 @@ from solvers.chebyshev import interpolant
 from solvers.results import Array
 from solvers.rules import Rule, drop_light_nodes, gauss_hermite, tensor_rule
 
-from ..equivalence import Table
+from ..equivalence import Table, zero_small
 from ..problem import Components, Model
 from ..saddle_point import DELTA, TabulatedRows
 
@@ -232,12 +232,14 @@ def tabulate(model: Model, dimension: float, sizes: Sizes, dropped: float = DROP
     loading_axes = _loading_axes(net_rows, dimension) @ kappa
     bulk_variance = c + (loading_axes**2).sum(axis=0)
     features = model.student.moments(shift_along_u, bulk_variance)
+    feature_size = float(np.sqrt((features.mean**2 + features.first**2 + features.variance).max()))
+    mean_feature = zero_small(features.mean[None], feature_size)
     mu1 = features.first / np.sqrt(bulk_variance)
     by_norm = model.student.second_hermite(shift_along_u, bulk_variance) / (2 * bulk_variance)
     hermite, of_rows = _loading_functions(model, shift_along_u, loading_axes, x_weights, c)
     square = features.mean**2 + features.first**2 + features.variance + model.feature_noise
     mu2sq = np.maximum(square - of_rows - c * mu1**2, 0.0)  # Eq. (23.5)
-    offsets = np.vstack([features.mean, _leading(hermite, x_weights, dimension, x_weights @ mu2sq)])
+    offsets = np.vstack([mean_feature, _leading(hermite, x_weights, dimension, x_weights @ mu2sq)])
     special_loadings = mu1 * kappa
     if model.rows.v > 0:
         special_loadings = np.insert(special_loadings, DELTA, by_norm, axis=0)

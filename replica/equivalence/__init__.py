@@ -16,4 +16,5 @@ from .table import (
     tables,
     tabulate,
     tabulate_at,
+    zero_small,
 )

@@ -320,7 +320,7 @@ def _feature_moments(model: Model, kappa: Array) -> tuple[Moments, float]:
     mu_2 = mu_2 + model.feature_noise
     mu_size = float(np.sqrt((mu_0**2 + mu_1**2 + mu_2).max()))
     spread = float(np.sqrt((mu_1**2 + mu_2).max()))
-    return Moments(_zero_small(mu_0, mu_size), _zero_small(mu_1, spread, SMALLEST), mu_2), mu_size
+    return Moments(zero_small(mu_0, mu_size), zero_small(mu_1, spread, SMALLEST), mu_2), mu_size
 
 
 def _slope_in_norm(model: Model, kappa: Array, size: float) -> Array:
@@ -328,7 +328,7 @@ def _slope_in_norm(model: Model, kappa: Array, size: float) -> Array:
     ``size`` is the root of E sigma^2."""
     model_groups = model.geometry
     feature_shift, c = model_groups.r @ kappa + model_groups.bias[:, None], model_groups.c[:, None]
-    return _zero_small(model.student.second_hermite(feature_shift, c) / (2 * c), size, SMALLEST)
+    return zero_small(model.student.second_hermite(feature_shift, c) / (2 * c), size, SMALLEST)
 
 
 def flat_kappa(kappa: ArrayLike, spike_count: int) -> tuple[Array, tuple[int, ...]]:
@@ -386,7 +386,7 @@ def group_kinds(model: Model) -> tuple[Array, Array]:
     return first_groups, kind_of_group
 
 
-def _zero_small(function_values: Array, size: float, least: float = 1e-14) -> Array:
+def zero_small(function_values: Array, size: float, least: float = 1e-14) -> Array:
     """The ``function_values`` (G, N), replaced by 0 if smaller than ``least`` times ``size``.
 
     An odd activation's mu_0 at r = 0 is then exactly 0.  The default removes rounding alone, as a
