@@ -303,7 +303,8 @@ def add_legend(ax: "Axes", below: Sequence["Axes"] = ()) -> "Axes":
     legend_fits = extent.height <= ax.bbox.height and extent.width <= ax.bbox.width
     # a layout is not imposed on other axes, such as a colour bar
     is_fixed = figure.get_layout_engine() is None and len(figure.axes) > 1 + len(below)
-    if is_fixed or (legend_fits and not _covers_drawing(ax, extent)):
+    legend_box.set_frame_on(legend_covers := not legend_fits or _covers_drawing(ax, extent))
+    if is_fixed or not legend_covers:
         return ax
     legend_box.remove()
     if figure.get_layout_engine() is None:

@@ -61,6 +61,8 @@ def test_a_map_for_a_column_of_a_paper():
     assert ax.bbox.width > 0.55 * ax.figure.bbox.width
     assert labels(ax)[0].endswith(",\nat the edge")
     assert not ax.texts
+    own = plotting.plot_heat_map(grid, Figure().subplots())  # whose layout has no room below
+    assert own.get_legend().get_frame_on()
 
 
 @pytest.mark.slow
