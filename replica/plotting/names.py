@@ -58,7 +58,7 @@ def at_best(curve: Any, error: str) -> str:
 
 def best_label(searched: Sequence[str]) -> str:
     """End of an error's label where these parameters are the best; empty if there are none."""
-    return f" at the best {', '.join(map(symbol, searched))}" if searched else ""
+    return f" at the best {' and '.join(map(symbol, searched))}" if searched else ""
 
 
 def error_drawn(known: Container[Any], error: str | None = None) -> str:

@@ -226,6 +226,8 @@ def test_the_best_of_a_parameter_is_drawn():
         ax = plotting.plot_curve(curve, error=name)
         np.testing.assert_array_equal(ax.get_lines()[0].get_ydata(), curve[name])
         assert ax.get_ylabel().startswith(words)
+    label = plotting.plot_curve(curve).get_ylabel()
+    assert label.endswith(r"at the best $\lambda$ and $\tilde\eta$")
     for name in ("alpha", "status"):  # a coordinate, and no number
         with pytest.raises(replica.InvalidArgument, match="test_error, train_error, lam, eta"):
             plotting.plot_curve(curve, error=name)
