@@ -101,7 +101,8 @@ def test_without_a_step_an_odd_student_has_no_mean_feature(level):
     model = GradientStep(student="tanh", target="sin", alpha0=0.3, eta=0).network(beta=1)
     assert not table_at_dimension(model, np.inf, level).offsets.any()
     point = solve(replace(model, dimension=100), alpha=2, lam=0.01)
-    assert point.converged and point.quadrature_error < 1e-6
+    assert point.converged
+    assert point.quadrature_error < 1e-6
 
 
 def test_mean_feature_depends_on_the_length_of_an_input():
