@@ -358,7 +358,7 @@ def solve(
             conjugates=Conjugates(*(overlap[0] for overlap in evaluated_point.conjugates)),
             **{name: getattr(evaluated_point, name).item() for name in ridge.COLUMNS},
         )
-    if flag("raise_on_failure", raise_on_failure) and not solution.converged:
+    if not solution.converged and flag("raise_on_failure", raise_on_failure):
         place = ", ".join(f"{name}={value:g}" for name, value in solution.place.items())
         raise ConvergenceError(
             f"at {place}: {solution.status.value} "
