@@ -28,7 +28,7 @@ from ..steps import reason_not_covered
 
 PICTURES = (".png", ".pdf", ".svg", ".eps")
 Notes = Annotated[
-    bool, typer.Option(help="Say how far the theory at d = 1000 is, and an sRF from its network.")
+    bool, typer.Option(help="Say how far d = 1000 is, and an sRF from its network, even if near.")
 ]
 NOTED = {  # sentence on the relative change of an error, by its name as a column
     "finite_size_shift": "these are limits d -> inf; in the theory at d = 1000 the {error} at "
