@@ -21,14 +21,14 @@ from .. import documents
 from ..convex import Loss
 from ..display import Progress, bar, text
 from ..errors import InvalidArgument, shorten
-from ..observables import NOTED_SHIFT, NOTHING_LEARNED, SEARCHED_RANGES
+from ..observables import CHANGES, NOTED_SHIFT, NOTHING_LEARNED, SEARCHED_RANGES
 from ..plotting import check_latex, picture, style, symbol
 from ..problem import LabelLaw, Problem, SpikedRandomFeatures
 from ..steps import reason_not_covered
 
 PICTURES = (".png", ".pdf", ".svg", ".eps")
 Notes = Annotated[
-    bool, typer.Option(help="Say how far the theory at d = 1000 is, and an sRF from its network.")
+    bool, typer.Option(help="Say how far d = 1000 is, and an sRF from its network, even if near.")
 ]
 NOTED = {  # sentence on the relative change of an error, by its name as a column
     "finite_size_shift": "these are limits d -> inf; in the theory at d = 1000 the {error} at "
@@ -207,32 +207,39 @@ def note_theory(model: SpikedRandomFeatures) -> None:
         say(f"note: theory of the sRF, the published equivalent{dimension_text}{network_hint}")
 
 
-def note_farthest(
+def farthest_note(
     points: Sequence[dict[str, Any]],
     axes: Sequence[str],
     error: str,
-    least: float,
-    searched: Container[str],
-) -> None:
-    """Write a note on the largest relative change of the ``error`` over the points.
+    asked: bool,
+    network_eta: Callable[[dict[str, Any]], str] | None,
+) -> str:
+    """Note on the largest relative changes of the ``error`` over the points; empty for none.
 
-    The points have columns of NOTED, and of the ``axes``, which name the place.  Changes below
-    ``least`` are not noted.  A best eta that is ``searched`` may be another at a finite dimension.
+    The points have columns of NOTED, and of the ``axes``, which name the place.  Changes that are
+    small or not known are noted only where ``asked``.  Where the best eta is searched,
+    ``network_eta`` says of a point what that of the network is.
     """
     points = [point for point in points if point["converged"]]  # others have a warning
+    sentences = []
     for name, note in NOTED.items():
-        changes = np.array([point.get(name, 0.0) for point in points], dtype=float)
-        farthest_point, shift = points[farthest(changes)], np.nan_to_num(changes[farthest(changes)])
-        if unknown_count := int(np.isnan(changes).sum()):
-            where = f" at {unknown_count} of {len(points)} points" * (unknown_count < len(points))
+        noted_points = [point for point in points if name in point]
+        changes = np.array([point[name] for point in noted_points], dtype=float)
+        unknown_count = int(np.isnan(changes).sum())
+        if asked and unknown_count:
+            where = f" at {unknown_count} of {changes.size} points" * (unknown_count < changes.size)
             change_text = f"{name.replace('_', ' ')} is not known{where}"
-            say(f"note: the {change_text}: no answer, or none in time")
-        if abs(shift) > max(least, 5e-4):  # of an error: smaller ones would be printed as 0.0 %
-            point_text = ", ".join(f"{axis} = {text(farthest_point[axis])}" for axis in axes)
+            sentences.append(f"the {change_text}: no answer, or none in time")
+        least = 5e-4 if asked else CHANGES[name].noted  # smaller ones would be printed as 0.0 %
+        if np.any(np.abs(changes) > least):
+            point, shift = noted_points[farthest(changes)], changes[farthest(changes)]
+            place = ", ".join(f"{axis} = {text(point[axis])}" for axis in axes)
             change = f"{shift:+.0%}" if abs(shift) > NOTED_SHIFT else f"{shift:+.1%}"
-            sentence = note.format(error=error.replace("_", " "), place=point_text, change=change)
-            eta_hint = "; the best eta may be another, too: --dimension 1000 searches it there"
-            say(f"note: {sentence}{eta_hint * ('eta' in searched and name == 'finite_size_shift')}")
+            sentences.append(note.format(error=error.replace("_", " "), place=place, change=change))
+            if network_eta is not None:
+                of_size = "; the best eta may be another, too: --dimension 1000 searches it there"
+                sentences[-1] += of_size if name == "finite_size_shift" else network_eta(point)
+    return "; and ".join(sentences)
 
 
 def farthest(changes: ArrayLike) -> int:

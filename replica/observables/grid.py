@@ -225,17 +225,18 @@ class Grid:
             axes = [axis for axis in self.axes if axis not in POINT_AXES]
             grid_variables[name] = axes, np.reshape(values, [self.axes[axis].size for axis in axes])
 
-    def ends(self) -> "Grid":
-        """The points at the first and the last value of every axis."""
-        ends = {name: [*dict.fromkeys((0, values.size - 1))] for name, values in self.axes.items()}
-        shape = [values.size for values in self.axes.values()]
-        points = np.arange(np.prod(shape)).reshape(shape)[np.ix_(*ends.values())].ravel()
+    def thinned(self) -> "Grid":
+        """The points at the first, the middle and the last value of every axis."""
+        sizes = {name: values.size for name, values in self.axes.items()}
+        kept = {name: [*dict.fromkeys((0, n // 2, n - 1))] for name, n in sizes.items()}
+        shape = [*sizes.values()]
+        points = np.arange(np.prod(shape)).reshape(shape)[np.ix_(*kept.values())].ravel()
         points_of_model = np.prod(shape) // len(self.models)  # whose axes are the last
         return replace(
             self,
-            axes={name: values[ends[name]] for name, values in self.axes.items()},
+            axes={name: values[kept[name]] for name, values in self.axes.items()},
             models=[self.models[index] for index in np.unique(points // points_of_model)],
-            losses=[self.losses[index] for index in ends.get("loss", [0])],
+            losses=[self.losses[index] for index in kept.get("loss", [0])],
             columns={name: values[points] for name, values in self.columns.items()},
         )
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from solvers.quadrature import QuadratureError
 from solvers.resources import GivenUp
-from solvers.results import Array
+from solvers.results import Array, ConvergenceError
 
 from ..convex import Loss
 from ..dimension import products_per_fit
@@ -98,7 +98,7 @@ class Change(NamedTuple):
             if other_model is not fresh and np.any(here > 0):
                 here = here if fresh is model else np.where(np.isfinite(here), error(fresh), np.nan)
                 changed_error = error(other_model)
-        except (InvalidArgument, QuadratureError, GivenUp):  # there is none, or it takes long
+        except (InvalidArgument, QuadratureError, ConvergenceError):  # none, or not in time
             changed_error = np.nan
         with np.errstate(divide="ignore", invalid="ignore"):
             error_change = np.divide(changed_error, here) - 1
