@@ -387,6 +387,11 @@ def asked(model: Any, alpha: Any, samples: Any) -> tuple[str, Any]:
     if alpha is not None and samples is not None:
         raise InvalidArgument("samples", samples, "left out where alpha is given: it is alpha d")
     if samples is not None:
+        fewest, row_count = axis("samples", samples).min(), len(getattr(model, "features", ()))
+        if row_count and 0 < fewest < 1:
+            part = f"{fewest:g} of the {row_count} rows are {fewest * row_count:.0f}"
+            raise InvalidArgument("samples", float(fewest), f"a number of rows, 1 or more ({part})")
+        positive("samples", samples)
         return "samples", samples
     if alpha is None:
         allowed = "given: the number n of the readout's samples"

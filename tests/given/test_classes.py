@@ -211,9 +211,9 @@ def test_what_several_classes_do_not_have_is_said():
         solve(sample, samples=40, lam=0.1, loss="logistic")
     with pytest.raises(TypeError, match="argument: 'lam'"):
         solve(sample, samples=40, alpha=4.0)
-    for ask in (learning_curve, optimal_lambda):
+    for ask in (solve, learning_curve, optimal_lambda):
         penalty = {} if ask is optimal_lambda else {"lam": 0.1}
-        with pytest.raises(InvalidArgument, match=r"positive, from 1 to"):
+        with pytest.raises(InvalidArgument, match=r"1 or more \(0.1 of the 90 rows are 9\)"):
             ask(sample, samples=0.1, **penalty)
     for name in ("multinomial", "softmax", "cross_entropy"):
         with pytest.raises(InvalidArgument, match=r"multinomial loss .* labels == c"):
