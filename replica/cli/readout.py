@@ -23,9 +23,20 @@ Tolerance = Annotated[
 ]
 
 
+def one_error(text: str) -> float:
+    """The error as typed, one number."""
+    try:
+        return float(text)
+    except ValueError:
+        allowed = f"one valid number such as 0.05, not {text} (run the command once for each)"
+        raise typer.BadParameter(allowed) from None
+
+
 Reach = Annotated[
-    float | None,
+    Any,
     typer.Option(
+        parser=one_error,
+        metavar="ERROR",
         help="An error such as 0.05, in the place of --samples: how many samples it needs.  Of "
         "classes that of the classification, else the test error.  low and high are the numbers "
         "for the error less and plus two standard errors over rows, as the band of --plot.",
