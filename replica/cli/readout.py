@@ -118,7 +118,7 @@ def answer_readout(
 ) -> bool:
     """Errors at the samples and penalties, or the best of these, that the options describe; whether
     all are known.  The ``figure`` takes the model and the data set."""
-    model, points, loss = parse_given(options, best=True)
+    model, points, loss, columns_taken = parse_given(options, best=True)
     searched = isinstance(points["lam"], str)
     is_one_point = all(np.size(values) == 1 for values in points.values())
     if confusion and not (observables.has_classes(model) and is_one_point):
@@ -161,6 +161,8 @@ def answer_readout(
         return (point.plot_confusion() if point else figure(model, dataset)).figure
 
     output.write(document, show, figure=drawn, dataset=dataset.squeeze)
+    if columns_taken:
+        printing.say(f"note: {columns_taken}")
     if point and output.out and output.out.suffix.lower() != ".json":
         printing.say(f"note: {output.out} has the errors: --out FILE.json has --confusion, too")
     if isinstance(model, FeatureSample) and model.of_two:
@@ -173,7 +175,7 @@ def answer_readout(
 
 def _reach(options: Options, output: Output, reach: float, most: Any, time_limit: float) -> bool:
     """Print the number of samples that an error needs; returns whether that is known."""
-    model, points, loss = parse_given(options, reach=True, best=True)
+    model, points, loss, columns_taken = parse_given(options, reach=True, best=True)
     lam = points["lam"] if isinstance(points["lam"], str) else points["lam"].tolist()
     if len(lam) > 1 and lam != BEST:
         raise InvalidArgument("lam", options["lam"], "one number with --reach, or best")
@@ -204,6 +206,8 @@ def _reach(options: Options, output: Output, reach: float, most: Any, time_limit
                 printing.say(f"note: low and high are {observables.BAND_TEXT}")
 
     output.write(document, show, figure=lambda: needed.plot().figure)
+    if columns_taken:
+        printing.say(f"note: {columns_taken}")
     if needed.note:
         note = needed.note.replace("most=", "--most").replace("time_limit", "--time-limit")
         printing.say(f"note: {note}")
