@@ -217,6 +217,9 @@ def samples_needed(
         notes.append(beyond_note(model))
     if lam == BEST and "lam" in str(finite.at_edge.values[nearest]).split():
         notes.append(BEST_AT_END)
+    if np.isfinite(samples + stderr[-1]) and np.isnan(high):
+        still = f"the error plus {BARS} standard errors is still above {target:g} at {n[-1]:g}"
+        notes.append(f"high is not known: {still} samples, the largest tried (most= tries more)")
     if (rises_at := n[(n > samples) & (values > target)]).size:
         rise = f"the error rises above {target:g} again, at {rises_at[0]:g} samples"
         notes.append(f"{rise}, by less than its standard error over rows")

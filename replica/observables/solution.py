@@ -230,7 +230,8 @@ class Solution(Displayed):
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """The errors at ten times fewer to ten times more samples, a star at this point."""
         (name, value), (_, lam) = self.place.items()
-        axes: dict[str, Any] = {name: value * np.geomspace(0.1, 10, 41), "lam": lam}
+        fewest = max(value / 10, 1.0) if name == "samples" else value / 10
+        axes: dict[str, Any] = {name: np.geomspace(fewest, 10 * value, 41), "lam": lam}
         curve = solve_grid(self.model, **axes, loss=self.loss).dataset()
         ax = plot_curve(curve, ax)
         mark_place(ax, value, getattr(self, error_drawn(curve)), setting(name, value))

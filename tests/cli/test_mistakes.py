@@ -50,7 +50,7 @@ SMALL = "--dimension 30 --seeds 2"
         (f"{POINT} --plot a.txt", ["--plot", "a.txt", ".png"]),
         (f"{POINT} --r 1", ["--alpha0", "--r", "not both"]),
         (POINT.replace("--eta 3", "--eta=-2"), ["--eta", "-2", "0 or more"]),
-        ("curve --target sin --alpha 1 --lam 1", ["--student must be given"]),
+        ("curve --target sin --alpha 1 --lam 1", ["--student must be given: Activation"]),
         ("curve --student tanh --target sin --alpha 1 --lam 1", ["--alpha0 must be given"]),
         (f"{POINT} --nonsense 1", ["--nonsense"]),
         (f"{POINT} --learning-rate 1", ["did you mean eta?"]),
