@@ -124,7 +124,7 @@ def answer_curve(
         printing.say(f"note: {note}")
     for sentence in _size_notes(grid) if notes else []:
         printing.say(f"note: {sentence}")
-    printing.note_edges(grid.columns.get("at_edge", ()))
+    printing.note_edges(document["points"])
     printing.note_worse_than_zero(grid.problem, grid.columns["test_error"].tolist())
     printing.warn_of_failures(document["points"])
     return grid.converged

@@ -23,7 +23,6 @@ from ..documents import open_regular
 from ..errors import OUR_NAMES, InvalidArgument
 from ..observables import BEST
 from ..problem import (
-    ACTIVATIONS,
     MAX_NUMBER,
     READOUT_LAWS,
     Code,
@@ -32,6 +31,7 @@ from ..problem import (
     axis,
     check_points,
     is_import_path,
+    offered_names,
 )
 from ..steps import GradientStep
 
@@ -44,10 +44,10 @@ SEARCHED = ("lam", "eta")  # parameters that take BEST in the place of a number
 FOLLOWING = ("alpha0", "alpha")  # an option, and its word for as many samples as the readout's
 
 
-def single_number(name: str, grid: Array) -> float:
-    """The only value of a grid; one of several is refused."""
+def single_number(name: str, grid: Array, otherwise: str = "") -> float:
+    """The only value of a grid; one of several is refused, with what to do ``otherwise``."""
     if grid.size != 1:
-        allowed = "a single number here (run the command once for each)"
+        allowed = f"a single number here (run the command once for each{otherwise})"
         raise InvalidArgument(name, grid.tolist(), allowed)
     return float(grid[0])
 
@@ -118,7 +118,7 @@ OPTION_FILE = (
     (files("replica.cli") / "problem.toml")
     .read_text("utf-8")
     .format(
-        activations=", ".join(ACTIVATIONS),
+        activations=offered_names(),
         readout_laws=", ".join(READOUT_LAWS),
         grid_forms=GRID_FORMS,
     )

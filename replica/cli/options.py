@@ -65,11 +65,11 @@ class Request:
     theory: str | None
     loss: Loss
 
-    def refuse_grids(self, *, allowed: Container[str] = ()) -> None:
-        """Refuse grids of model fields that are not among ``allowed``."""
+    def refuse_grids(self, *, allowed: Container[str] = (), otherwise: str = "") -> None:
+        """Refuse grids of model fields not among ``allowed``, with what to do ``otherwise``."""
         for name, grid in self.grids.items():
             if name not in allowed:
-                single_number(name, grid)
+                single_number(name, grid, otherwise)
 
     def single_model(self) -> SpikedRandomFeatures:
         """The only model asked for; grids of model fields are refused."""

@@ -37,6 +37,14 @@ NOTED = {  # sentence on the relative change of an error, by its name as a colum
     "network_difference": "these are of the published sRF; at {place} the {error} of the network "
     "itself differs by {change} (--theory network)",
 }
+BEST_AT_RANGE_END = (
+    "at the edge of the range searched ({ranges}): beyond it the test error may fall in this "
+    "theory, as --{option} with values there tells"
+)
+BEST_BESIDE_UNSOLVED = (
+    "beside values that were not solved, at which the test error may be lower: a grid, "
+    "--{option} 0.01:10:9:log, says why"
+)
 ANSWERS: ContextVar[TextIO | None] = ContextVar("ANSWERS", default=None)
 
 
@@ -195,6 +203,14 @@ def answers_only() -> Iterator[None]:
         ANSWERS.reset(token)
 
 
+def with_options(sentence: str) -> str:
+    """A ``sentence`` of the library, with options in the place of its arguments."""
+    named = {"time_limit=": "--time-limit ", "time_limit": "--time-limit", "most=": "--most"}
+    for argument, option in named.items():
+        sentence = sentence.replace(argument, option)
+    return sentence
+
+
 def note_theory(model: SpikedRandomFeatures) -> None:
     """Write which theory of a step a model has, and that its network has one of its own."""
     dimension_text = f" at d = {model.dimension:g}" * bool(np.isfinite(model.dimension))
@@ -247,27 +263,32 @@ def farthest(changes: ArrayLike) -> int:
     return int(np.abs(np.nan_to_num(changes)).argmax())
 
 
-def note_edges(at_edge: ArrayLike) -> None:
-    """Write a note where the best value of a parameter is at an end of the range searched.
+def note_edges(points: Sequence[Mapping[str, Any]]) -> None:
+    """Write a note where the best value of a parameter is at an end of the range searched, and
+    where it is beside values that were not solved.
 
-    ``at_edge`` has the names of these parameters at every point.
+    Points have the best values, and the names ``at_edge`` of those that are the one or the other.
     """
-    edges_of_points = [str(one) for one in np.ravel(at_edge)]
-    at_end = sorted({name for one in edges_of_points for name in one.split()})
-    if at_end:
-        ranges = ", ".join("{} {:g} to {:g}".format(one, *SEARCHED_RANGES[one]) for one in at_end)
-        say(
-            f"note: at {sum(map(bool, edges_of_points))} of {len(edges_of_points)} points the best "
-            f"{' or '.join(at_end)} is at the edge of the range searched ({ranges}): beyond it the "
-            f"test error may fall in this theory, as --{at_end[0]} with values there tells"
-        )
+    noted: dict[str, list[list[str]]] = {BEST_AT_RANGE_END: [], BEST_BESIDE_UNSOLVED: []}
+    for point in points:
+        names = str(point.get("at_edge", "")).split()
+        distances = {x: np.abs(np.log(np.divide(SEARCHED_RANGES[x], point[x]))) for x in names}
+        ends = [name for name in names if distances[name].min() < 1e-6]
+        noted[BEST_AT_RANGE_END].append(ends)
+        noted[BEST_BESIDE_UNSOLVED].append([name for name in names if name not in ends])
+    for sentence, of_points in noted.items():
+        if names := sorted({name for of_point in of_points for name in of_point}):
+            ranges = ", ".join("{} {:g} to {:g}".format(x, *SEARCHED_RANGES[x]) for x in names)
+            where = f"at {sum(map(bool, of_points))} of {len(points)} points the best"
+            ending = sentence.format(ranges=ranges, option=names[0])
+            say(f"note: {where} {' or '.join(names)} is {ending}")
 
 
 def warn_of_failures(points: Sequence[dict[str, Any]]) -> None:
     """Write the number of points that did not converge, with the reasons, to standard error."""
     failed_statuses = [point["status"] for point in points if not point["converged"]]
     if failed_statuses:
-        why = "; ".join(dict.fromkeys(failed_statuses)).replace("time_limit", "--time-limit")
+        why = with_options("; ".join(dict.fromkeys(failed_statuses)))
         say(f"WARNING: {len(failed_statuses)} of {len(points)} points: {why}")
 
 

@@ -168,7 +168,7 @@ def answer_readout(
     if isinstance(model, FeatureSample) and model.of_two:
         printing.say(f"note: classes {model.of_two}")
     if not isinstance(model, FeatureSample):  # of which a note of the curve says so
-        printing.note_edges(dataset.get("at_edge", ()))
+        printing.note_edges(document["points"])
     printing.warn_of_failures(document["points"])
     return bool(dataset.converged.all())
 
@@ -209,6 +209,5 @@ def _reach(options: Options, output: Output, reach: float, most: Any, time_limit
     if columns_taken:
         printing.say(f"note: {columns_taken}")
     if needed.note:
-        note = needed.note.replace("most=", "--most").replace("time_limit", "--time-limit")
-        printing.say(f"note: {note}")
+        printing.say(f"note: {printing.with_options(needed.note)}")
     return bool(np.isfinite(needed.samples))

@@ -44,6 +44,11 @@ def _named_activation(name: str) -> "Activation":
     return ACTIVATIONS[name]
 
 
+def offered_names() -> str:
+    """Names of all activations for help and messages: through a jump there is no gradient."""
+    return ", ".join(ACTIVATIONS).replace("sign", "sign (as a student, of an sRF)")
+
+
 def _activation_scale(activation: Callable[[Array], Array], shifts: ArrayLike) -> float:
     """Scale of an activation or its slope, for errors: its largest value at +-1 and ``shifts``."""
     return float(np.abs(activation(np.append(shifts, [-1.0, 1.0]))).max())
@@ -212,8 +217,8 @@ class Activation:
         ]
         if abs(slope_mean - h1) > 1e-7 * max(1.0, abs(h1)):
             allowed = (
-                "continuous, as there is no gradient at a jump, and its derivative, if given, "
-                "that of the function"
+                "continuous, as there is no gradient at a jump (an sRF of r, c and gamma takes "
+                "it), and its derivative, if given, that of the function"
             )
             raise InvalidArgument("student", self.name, allowed)
         return h1, float(h2**2 + rest_variance), float(h2)

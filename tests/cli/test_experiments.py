@@ -24,6 +24,13 @@ def test_a_comparison_over_any_parameter(capsys):
     ]
 
 
+def test_a_theory_that_takes_too_long_is_no_verdict(capsys):
+    line = f"compare {STEP} --eta 1 {SMALL} --time-limit 1e-9"
+    found = document(capsys, line, validate, status=1)
+    assert found["verdict"].startswith("The theory did not converge everywhere")
+    assert found["points"][0]["test_error"] is None
+
+
 def test_laws_of_the_readout_side_by_side(tmp_path, capsys):
     line = f"compare {STEP} --eta 1 --readout equal,rademacher {SMALL}"
     file = tmp_path / "a.nc"

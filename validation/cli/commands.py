@@ -72,7 +72,9 @@ def parse_simulation(
         if name != "dimension" and (name, typed_value) != ("theory", "given")
     }
     request = cli.parse_request(theory_options)
-    problem, width_ratio = problem_at_grid_start(request, request.grids if on_grids else ())
+    otherwise = ", or replica-validate compare, which takes grids and has the simulation, too"
+    request.refuse_grids(allowed=request.grids if on_grids else (), otherwise=otherwise)
+    problem, width_ratio = problem_at_grid_start(request, request.grids)
     if settings["dimension"] is None:
         settings["dimension"] = int(
             cli.single_number("dimension", cli.parse_grid("dimension", typed_dimension))
@@ -153,7 +155,12 @@ LADDER = drawn(
 
 @cli.command(offered=tuple(cli.HELP), files=cli.DATASETS, also=(*MONTE_CARLO, LADDER))
 def compare(
-    options: cli.Options, output: cli.Output, *, ladder: str | None, **settings: Any
+    options: cli.Options,
+    output: cli.Output,
+    *,
+    ladder: str | None,
+    time_limit: cli.TimeLimit = TIME_LIMIT,
+    **settings: Any,
 ) -> bool:
     """Theory beside a Monte Carlo of the same problem, with a z-score for every point.
 
@@ -195,7 +202,8 @@ def compare(
         varied = {name: grid for name, grid in grids.items() if grid.size > 1 or name == "rate"}
         run = partial(compare_grid, grids=varied, run=run)
     with drawing(settings) as monte_carlo:
-        comparison = run(problem, theory=options.get("theory"), **readout_settings, **monte_carlo)
+        of_theory = {"theory": options.get("theory"), "time_limit": time_limit}
+        comparison = run(problem, **of_theory, **readout_settings, **monte_carlo)
     document = comparison.document()
 
     def show() -> None:
