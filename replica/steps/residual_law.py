@@ -85,8 +85,7 @@ class NestedPanels(NamedTuple):
         adapted = halve_panels(tau_means, tau_panels, self.tol, most_panels, self.panels_at_once)
         if adapted is None:
             batch_text = f"the averages over the batch of a step: target {self.labels.target.name}"
-            varying_output = "less the network's output varies too quickly to settle; "
-            varying_output += "the sRF (--theory srf) needs none"
+            varying_output = "less the network's output varies too quickly to settle"
             raise QuadratureError(f"{batch_text} {varying_output}")
         return adapted
 
