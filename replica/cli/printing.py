@@ -86,13 +86,15 @@ class Output:
         *,
         figure: Callable[[], Any] | None = None,
         rows: Sequence[dict[str, Any]] | None = None,
+        paper: Sequence[dict[str, Any]] | None = None,
         printed: Sequence[str] = (),
         dataset: Callable[[], Any] | None = None,
     ) -> None:
         """Save the ``document`` and the ``figure``, and print the document, as JSON or by ``show``.
 
-        A .csv or .tex file holds ``rows``, the document's points unless given, the latter those
-        columns that are always ``printed``; a .nc file the ``dataset``.
+        A .csv file holds ``rows``, the document's points unless given; a .tex file the rows of a
+        ``paper``, the same unless given, with columns that are always ``printed``; a .nc file the
+        ``dataset``.
         """
         if self.out is not None:
             table_rows = document.get("points", ()) if rows is None else rows
@@ -103,7 +105,7 @@ class Output:
             elif suffix == ".json":
                 file_content = (documents.to_json(document) + "\n").encode()
             elif suffix == ".tex":
-                file_content = documents.to_tex(table_rows, symbol, printed).encode()
+                file_content = documents.to_tex(paper or table_rows, symbol, printed).encode()
             else:
                 file_content = documents.to_csv(table_rows).encode()
             save(self.out, file_content)

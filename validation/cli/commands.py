@@ -1,7 +1,9 @@
 """Simulating commands of ``replica-validate``, and their shared options and output."""
 
+import itertools
 import logging
-from collections.abc import Callable, Container, Iterator, Mapping
+import math
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -134,6 +136,38 @@ def show_points(document: dict[str, Any], output: cli.Output) -> None:
     output.table(table, names[:first_column] + sorted(names[first_column:], key=rank))
 
 
+def sized_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The points of a document as rows of a table by itself: those of a simulation with its
+    dimension and its seeds, each one number."""
+    size = {name: document[name] for name in ("dimension", "width", "seeds") if name in document}
+    if isinstance(document["seeds"], list):  # of a ladder, whose limit is simulated by all
+        size = {}
+    return [
+        point | (size if point.get("source") != "theory" else dict.fromkeys(size))
+        for point in document["points"]
+    ]
+
+
+def paper_rows(points: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Columns that a paper prints, of points in theory and simulation by turns: their places and,
+    of the errors ``names``, theory, simulation with its standard error, and (simulated - theory) /
+    simulated in percent."""
+    rows = []
+    for theory, simulated in zip(points[::2], points[1::2], strict=True):
+        row = dict(itertools.takewhile(lambda item: item[0] != "source", theory.items()))
+        for name in names:
+            known, measured, stderr = theory[name], simulated[name], simulated[f"{name}_stderr"]
+            row[f"{name}_theory"], row[f"{name}_simulated"] = known, measured
+            if measured and stderr and stderr > 0:  # to two digits of the standard error
+                digits = max(0, 1 - math.floor(math.log10(stderr)))
+                row[f"{name}_simulated"] = rf"${measured:.{digits}f} \pm {stderr:.{digits}f}$"
+            row[f"{name}_difference_%"] = None
+            if measured and known is not None:
+                row[f"{name}_difference_%"] = round(100 * (1 - known / measured), 1) + 0.0
+        rows.append(row)
+    return rows
+
+
 def problem_at_grid_start(
     request: cli.Request, on_grids: Container[str] = ()
 ) -> tuple[Problem, float | None]:
@@ -218,9 +252,13 @@ def compare(
         for note in comparison.notes:
             cli.answer(f"Of the theory {note}.")
 
-    output.write(
-        document, show, figure=lambda: comparison.plot().figure, dataset=comparison.dataset
-    )
+    in_papers = ["test_error", "train_error"]
+    if "classification_error" in comparison.checks:
+        in_papers = ["classification_error", "test_error"]
+    tables: dict[str, Any] = {"rows": sized_rows(document)}
+    tables["paper"] = paper_rows(document["points"], in_papers)
+    drawn_figure = {"figure": lambda: comparison.plot().figure, "dataset": comparison.dataset}
+    output.write(document, show, **tables, **drawn_figure)
     if not cli.asks_for_given(options):
         cli.note_worse_than_zero(problem, comparison.checks["test_error"].theory.ravel())
     return not comparison.disagrees
@@ -267,7 +305,9 @@ def simulate(
     with drawing(settings) as monte_carlo:
         simulation = run_simulation(problem, shard=shard, **readout_settings, **monte_carlo)
     document = simulation.document()
-    output.write(document, lambda: show_points(document, output), dataset=simulation.dataset)
+    tables = {"rows": sized_rows(document), "paper": document["points"]}
+    show = partial(show_points, document, output)
+    output.write(document, show, **tables, dataset=simulation.dataset)
 
 
 @cli.command(
@@ -300,7 +340,9 @@ def alignment(options: cli.Options, output: cli.Output, **settings: Any) -> None
     def figure() -> Any:
         return comparison.plot(described=described_problem | size).figure
 
-    output.write(document, lambda: show_points(document, output), figure=figure)
+    tables = {"rows": sized_rows(document)}
+    tables["paper"] = paper_rows(document["points"], ["weights", "gradients"])
+    output.write(document, lambda: show_points(document, output), figure=figure, **tables)
 
 
 @cli.command(
