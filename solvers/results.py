@@ -57,6 +57,7 @@ class Status(Enum):
         "not converged: at this dimension errors on reused samples are far from the limit, and by "
         f"how much is not known {_OTHERWISE}"
     )
+    INTERRUPTED = "not converged: interrupted before it was solved"
     MASS = "not converged: part of the mass of the spectrum is missing"
 
     __hash__ = object.__hash__  # in C: there is a status for every point

@@ -1,7 +1,7 @@
 """``replica curve``: test and training errors on a grid."""
 
 from collections.abc import Callable, Container, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -9,12 +9,13 @@ import numpy as np
 import typer
 
 from solvers.resources import TIME_LIMIT, deadline
+from solvers.results import Status
 
 from .. import observables
 from ..plotting import plot_curve
 from ..steps import after_each_step
 from . import printing
-from .command_runner import DATASETS, TimeLimit, command
+from .command_runner import DATASETS, Interrupted, TimeLimit, command
 from .option_table import (
     BEST,
     SEARCHED,
@@ -85,25 +86,31 @@ def answer_curve(
     is_default = request.theory is None  # the sRF, and nobody asked for it
     noted = [*printing.NOTED] if notes or (is_default and not searched) else ["finite_size_shift"]
     with printing.progress("points") as advance:
+        search: dict[str, Any] = {"loss": request.loss, "progress": advance}
+        search |= {"partial_results": True} | limits  # at Ctrl-C
         if searched:
-            search: dict[str, Any] = {"loss": request.loss, "noted": noted, "progress": advance}
-            grid = observables.at_best(problem, searched, point_axes, on_axes, **search, **limits)
+            grid = observables.at_best(
+                problem, searched, point_axes, on_axes, noted=noted, **search
+            )
         else:
-            search = {"loss": request.loss, "progress": advance}
-            grid = observables.solve_grid(problem, **point_axes, grids=on_axes, **search, **limits)
-            grid = grid.with_changes(**limits) if notes else grid
+            grid = observables.solve_grid(problem, **point_axes, grids=on_axes, **search)
+        unsolved_n = int((grid.columns["status"] == str(Status.INTERRUPTED)).sum())
+        if notes and not (searched or unsolved_n):
+            grid = grid.with_changes(**limits)
     document, shown_axes = curve_document(grid), [*_shown_axes(grid), *searched]
     noted_grid = grid
-    with deadline(SECONDS_FOR_NOTE):
-        if not (notes or searched):
-            noted_grid = grid.thinned().with_changes(noted)
-        noted_points = _points_with_models(noted_grid)
-        error = observables.headline_error(grid.models[0])
-        if searched and is_default and not notes:
-            thinned = _points_with_models(grid.thinned())
-            noted_points += [_with_network(point, error) for point in thinned]
-        network_eta = partial(_network_eta, searched) if "eta" in searched else None
-        note = printing.farthest_note(noted_points, shown_axes, error, notes, network_eta)
+    note = ""
+    if not unsolved_n:
+        with deadline(SECONDS_FOR_NOTE):
+            if not (notes or searched):
+                noted_grid = grid.thinned().with_changes(noted)
+            noted_points = _points_with_models(noted_grid)
+            error = observables.headline_error(grid.models[0])
+            if searched and is_default and not notes:
+                thinned = _points_with_models(grid.thinned())
+                noted_points += [_with_network(point, error) for point in thinned]
+            network_eta = partial(_network_eta, searched) if "eta" in searched else None
+            note = printing.farthest_note(noted_points, shown_axes, error, notes, network_eta)
 
     def show() -> None:
         columns = printing.errors_first(grid.columns, request.loss)
@@ -111,7 +118,7 @@ def answer_curve(
         printing.note_theory(grid.models[0])
 
     def dataset() -> Any:
-        shifts = noted_grid.columns["finite_size_shift"]
+        shifts = noted_grid.columns.get("finite_size_shift", [0.0])
         shift = shifts[printing.farthest(shifts)]
         attrs = {"limit": f"d → ∞ (at d = 1000 up to {shift:+.0%})"}
         return grid.dataset().assign_attrs(attrs if abs(shift) > observables.NOTED_SHIFT else {})
@@ -119,7 +126,13 @@ def answer_curve(
     def drawn() -> Any:
         return figure(grid.models[0], dataset()).figure
 
+    if unsolved_n:  # files that are complete stay
+        named = output.out and output.out.with_stem(f"{output.out.stem}-incomplete")
+        output = replace(output, out=named, plot=None)
     output.write(document, show, figure=drawn, printed=shown_axes, dataset=dataset)
+    if unsolved_n:
+        points_text = f"{unsolved_n} of {len(document['points'])} points"
+        raise Interrupted(f"interrupted; {points_text} were not solved, and their status says so")
     if note:
         printing.say(f"note: {note}")
     for sentence in _size_notes(grid) if notes else []:

@@ -23,6 +23,7 @@ from ..documents import open_regular
 from ..errors import OUR_NAMES, InvalidArgument
 from ..observables import BEST
 from ..problem import (
+    ACTIVATIONS,
     MAX_NUMBER,
     READOUT_LAWS,
     Code,
@@ -31,7 +32,6 @@ from ..problem import (
     axis,
     check_points,
     is_import_path,
-    offered_names,
 )
 from ..steps import GradientStep
 
@@ -118,7 +118,8 @@ OPTION_FILE = (
     (files("replica.cli") / "problem.toml")
     .read_text("utf-8")
     .format(
-        activations=offered_names(),
+        # through a jump there is no gradient
+        activations=", ".join(ACTIVATIONS).replace("sign", "sign (of an sRF alone)"),
         readout_laws=", ".join(READOUT_LAWS),
         grid_forms=GRID_FORMS,
     )

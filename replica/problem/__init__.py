@@ -3,7 +3,7 @@
 Problems are checked here, on construction; packages above rely on it.
 """
 
-from .activation import ACTIVATIONS, MOMENT_TOLERANCE, Activation, offered_names
+from .activation import ACTIVATIONS, MOMENT_TOLERANCE, Activation
 from .checks import (
     MAX_NUMBER,
     WORDS,

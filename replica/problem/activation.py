@@ -44,11 +44,6 @@ def _named_activation(name: str) -> "Activation":
     return ACTIVATIONS[name]
 
 
-def offered_names() -> str:
-    """Names of all activations for help and messages: through a jump there is no gradient."""
-    return ", ".join(ACTIVATIONS).replace("sign", "sign (as a student, of an sRF)")
-
-
 def _activation_scale(activation: Callable[[Array], Array], shifts: ArrayLike) -> float:
     """Scale of an activation or its slope, for errors: its largest value at +-1 and ``shifts``."""
     return float(np.abs(activation(np.append(shifts, [-1.0, 1.0]))).max())

@@ -19,7 +19,7 @@ from numpy.polynomial import hermite_e
 from solvers.results import Array
 
 from ..errors import InvalidArgument, meant, shorten
-from .activation import ACTIVATIONS, offered_names
+from .activation import ACTIVATIONS
 from .checks import real
 from .kinks import crossings
 
@@ -168,7 +168,7 @@ def function_hint(text: str) -> str:
     without = f"without {shorten(unknown_word)!r}" if unknown_word else "a function"
     return (
         f"{without}{f' (did you mean {close_name}?)' * bool(close_name)}: one of "
-        f"{offered_names()}, a Hermite sum such as he1+he2/2, arithmetic in x, or in z1 ... "
+        f"{', '.join(ACTIVATIONS)}, a Hermite sum such as he1+he2/2, arithmetic in x, or in z1 ... "
         "z4 of a target, such as z1**2 + relu(z1*z2) + he2(z3)/2, of at most some 200 terms, or a "
         "function of your own, on the command line mymodule:act with def act(x) in mymodule.py"
     )

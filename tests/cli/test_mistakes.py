@@ -32,7 +32,7 @@ SMALL = "--dimension 30 --seeds 2"
     [
         (f"{STEP} --alpha -1 --lam 1", ["--alpha", "-1", "positive"]),
         (f"{STEP} --alpha 1 --lam 0", ["--lam", "got 0", "no unique minimiser"]),
-        (POINT.replace("tanh", "foo"), ["foo", "tanh, erf, sin", "sign (as a student, of an sRF)"]),
+        (POINT.replace("tanh", "foo"), ["--student", "foo", "tanh, erf, sin"]),
         # what comes close to a name is answered with it, and with the way to any function
         (
             POINT.replace("tanh", "leeky_relu"),

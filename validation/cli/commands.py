@@ -255,10 +255,14 @@ def compare(
     in_papers = ["test_error", "train_error"]
     if "classification_error" in comparison.checks:
         in_papers = ["classification_error", "test_error"]
-    tables: dict[str, Any] = {"rows": sized_rows(document)}
-    tables["paper"] = paper_rows(document["points"], in_papers)
-    drawn_figure = {"figure": lambda: comparison.plot().figure, "dataset": comparison.dataset}
-    output.write(document, show, **tables, **drawn_figure)
+    output.write(
+        document,
+        show,
+        rows=sized_rows(document),
+        paper=paper_rows(document["points"], in_papers),
+        figure=lambda: comparison.plot().figure,
+        dataset=comparison.dataset,
+    )
     if not cli.asks_for_given(options):
         cli.note_worse_than_zero(problem, comparison.checks["test_error"].theory.ravel())
     return not comparison.disagrees
@@ -305,9 +309,8 @@ def simulate(
     with drawing(settings) as monte_carlo:
         simulation = run_simulation(problem, shard=shard, **readout_settings, **monte_carlo)
     document = simulation.document()
-    tables = {"rows": sized_rows(document), "paper": document["points"]}
-    show = partial(show_points, document, output)
-    output.write(document, show, **tables, dataset=simulation.dataset)
+    rows, show = sized_rows(document), partial(show_points, document, output)
+    output.write(document, show, rows=rows, paper=document["points"], dataset=simulation.dataset)
 
 
 @cli.command(
@@ -340,9 +343,9 @@ def alignment(options: cli.Options, output: cli.Output, **settings: Any) -> None
     def figure() -> Any:
         return comparison.plot(described=described_problem | size).figure
 
-    tables = {"rows": sized_rows(document)}
-    tables["paper"] = paper_rows(document["points"], ["weights", "gradients"])
-    output.write(document, lambda: show_points(document, output), figure=figure, **tables)
+    rows, paper = sized_rows(document), paper_rows(document["points"], ["weights", "gradients"])
+    show = partial(show_points, document, output)
+    output.write(document, show, rows=rows, paper=paper, figure=figure)
 
 
 @cli.command(
