@@ -15,6 +15,5 @@ from replica.plotting import plot_curve
 step = replica.GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0, noise=0.1)
 eta, alpha = np.geomspace(0.1, 20, 60), np.geomspace(0.1, 10, 60)
 grid = replica.learning_curve(step, beta=1.0, eta=eta, alpha=alpha, lam=0.1)
-ax = plot_curve(grid, plt.axes())  # two long axes: a map
-ax.plot(alpha, grid.eta[grid.test_error.argmin("eta")], "w--", label="best rate")
-ax.legend(loc="upper right", labelcolor="white", frameon=False)
+ax = plot_curve(grid, plt.figure(layout="constrained").subplots())  # two long axes: a map
+ax.plot(alpha, grid.eta[grid.test_error.argmin("eta")], "w--")

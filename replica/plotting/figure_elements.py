@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .names import COLOURS, current, hue, settings, visible, with_theory
+from .names import COLOURS, current, hue, settings, with_theory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -220,12 +220,13 @@ def finish(
     bottom_axes = [ax, *below][-1]
     bottom_axes.set_xlabel(abscissa)
     ax.set_ylabel(ordinate)
+    figure.draw_without_rendering()  # so that the layout is known
     _break_label(bottom_axes.xaxis.label, bottom_axes.bbox.width)
     if described and current().title:
-        title_settings = settings(with_theory(described, described))
-        title_width = ax.bbox.width / (figure.dpi / 72)
-        stated = (in_lines(pieces, ", ", title_width / 4.3) for pieces in (title_settings, notes))
-        ax.set_title("\n".join(filter(None, stated)), fontsize=SMALL)  # 4.3 points a character
+        title = ax.set_title("", fontsize=SMALL)
+        title_parts = settings(with_theory(described, described)), notes
+        stated = [in_lines(title, pieces, ", ", ax.bbox.width) for pieces in title_parts]
+        title.set_text("\n".join(filter(None, stated)))
     for panel in filter(is_empty, (ax, *below)):
         panel.set(ylim=(0, 1), yticks=[])
     if is_empty(ax):
@@ -238,22 +239,22 @@ def finish(
 
 
 def _break_label(label: Any, room: float) -> None:
-    """Break the label of an axis into lines of that length, in pixels."""
+    """Break a label into lines of that length, in pixels."""
     label_words = re.findall(r"(?:\$[^$]*\$|[^\s$])+", label.get_text())
-    character_size = 0.55 * label.get_fontsize() * label.get_figure(root=True).dpi / 72
-    label.set_text(in_lines(label_words, " ", room / character_size))
+    label.set_text(in_lines(label, label_words, " ", room))
 
 
-def in_lines(pieces: Sequence[str], between: str, characters: float) -> str:
-    """Text of the pieces, joined by ``between``, in lines of at most so many ``characters``."""
-    text_lines = [""]
-    for piece in pieces:
-        longer_line = text_lines[-1] + between + piece if text_lines[-1] else piece
-        if visible(longer_line) > characters and text_lines[-1]:
+def in_lines(drawn: Any, pieces: Sequence[str], between: str, room: float) -> str:
+    """Text of the pieces, joined by ``between``, in lines that are no longer than ``room`` pixels
+    as the text ``drawn``."""
+    text_lines = [*pieces[:1]]
+    for piece in pieces[1:]:
+        drawn.set_text(text_lines[-1] + between + piece)
+        if max(drawn.get_window_extent().size) > room:
             text_lines[-1] += between.rstrip()
             text_lines.append(piece)
         else:
-            text_lines[-1] = longer_line
+            text_lines[-1] = drawn.get_text()
     return "\n".join(text_lines)
 
 
@@ -302,7 +303,8 @@ def add_legend(ax: "Axes", below: Sequence["Axes"] = ()) -> "Axes":
     legend_fits = extent.height <= ax.bbox.height and extent.width <= ax.bbox.width
     # a layout is not imposed on other axes, such as a colour bar
     is_fixed = figure.get_layout_engine() is None and len(figure.axes) > 1 + len(below)
-    if is_fixed or (legend_fits and not _covers_drawing(ax, extent)):
+    legend_box.set_frame_on(legend_covers := not legend_fits or _covers_drawing(ax, extent))
+    if is_fixed or not legend_covers:
         return ax
     legend_box.remove()
     if figure.get_layout_engine() is None:
@@ -314,11 +316,17 @@ def add_legend(ax: "Axes", below: Sequence["Axes"] = ()) -> "Axes":
     inches = centre_shift[0] / (2 * figure.dpi), centre_shift[1] / figure.dpi - LEGEND_GAP
     legend_transform = lowest.transAxes + ScaledTranslation(*inches, figure.dpi_scale_trans)
     under: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "borderaxespad": 0}
-    for columns in (4, 3, 2, 1):
-        under |= {"bbox_transform": legend_transform, "ncols": columns}
-        extent = lowest.legend(*entries, **options, **under).get_window_extent()
-        if extent.width <= right - left:
+    under["bbox_transform"] = legend_transform
+    for rows in range(1, len(entries[0]) + 1):
+        columns = -(-len(entries[0]) // rows)
+        legend_box = lowest.legend(*entries, **options, **under, ncols=columns)
+        if (excess := legend_box.get_window_extent().width - (right - left)) <= 0:
             break
+    else:  # one column is too wide
+        widest_text = max(text.get_window_extent().width for text in legend_box.get_texts())
+        for text in legend_box.get_texts():
+            text_parts = text.get_text().split(", ")
+            text.set_text(in_lines(text, text_parts, ", ", widest_text - excess))
     figure.draw_without_rendering()
     return ax
 

@@ -109,7 +109,8 @@ def draw_heat_map(
         colour_bar.add_lines(drawn)
         contour_texts = [f"${names.number_text(one)}$" if wide else f"{one:.10g}" for one in levels]
         colour_bar.set_ticks(levels, labels=contour_texts)
-        ax.clabel(drawn, fmt=dict(zip(levels, contour_texts, strict=True)), fontsize=SMALL)
+        if names.current().size[0] >= names.COLUMN:  # else they would cover each other
+            ax.clabel(drawn, fmt=dict(zip(levels, contour_texts, strict=True)), fontsize=SMALL)
         colour_bar.minorticks_off()
 
 

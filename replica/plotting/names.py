@@ -178,11 +178,6 @@ def settings(described: Mapping[str, Any]) -> list[str]:
     return pieces
 
 
-def visible(text: str) -> int:
-    """Approximate width of a text, in characters, once its mathtext is drawn."""
-    return len(re.sub(r"[${}_^]", "", re.sub(r"\\[A-Za-z]+", "a", text)))
-
-
 # No two are close for those who confuse red and green: blue, orange, plum, sky, brown, navy, grey
 # and black.
 COLOURS = (

@@ -187,7 +187,7 @@ def plot_staircase(staircase: Any, ax: "Axes | None" = None) -> "Axes":
     ax.set_xlim(0.4, max(2, len(staircase.stages)) + 0.6)
     ax.set_yticks(np.linspace(0, 1, 6))
     ax.set_xticks(range(1, max(2, len(staircase.stages)) + 1))
-    step_label = "giant step, each on a fresh batch of $n$ samples"
+    step_label = "giant step, each on $n$ fresh samples"
     described = {name: staircase.settings[name] for name in staircase.settings if name != "degree"}
     return finish(ax, step_label, "share of the variance in reach", described)
 
@@ -300,7 +300,7 @@ def plot_bounds(
         achieved = np.array([point[f"achieved_{alpha_value:g}"] for point in points], dtype=float)
         label = rf"best $\lambda$ at {setting('alpha', alpha_value)}"
         ax.plot(eta, achieved, color=hue(i), label=label, **marks_of(achieved))
-    ax.axhline(linear, **REFERENCE, label="best linear predictor of the inputs")
+    ax.axhline(linear, **REFERENCE, label="best linear predictor")
     set_scale(ax, eta)
     from_zero(ax)
     fixed_settings = {name: value for name, value in (described or {}).items() if name != "eta"}

@@ -49,6 +49,22 @@ def test_contours_are_at_the_ticks_of_the_colour_bar(low, high):
     assert {text.get_text() for text in ax.texts} <= {*labels}
 
 
+def test_a_map_for_a_column_of_a_paper():
+    """As wide as its colour bar leaves it, with a label below that is broken before the edge is
+    named, and without labels of contours, which would cover each other."""
+    grid = replica.learning_curve(
+        MODEL, alpha=np.linspace(0.5, 5, 12), lam=np.geomspace(0.01, 1, 12)
+    )
+    with plotting.style("paper"):
+        ax = plotting.plot_heat_map(grid)
+    ax.figure.draw_without_rendering()
+    assert ax.bbox.width > 0.55 * ax.figure.bbox.width
+    assert labels(ax)[0].endswith(",\nat the edge")
+    assert not ax.texts
+    own = plotting.plot_heat_map(grid, Figure().subplots())  # whose layout has no room below
+    assert own.get_legend().get_frame_on()
+
+
 @pytest.mark.slow
 def test_grey_is_in_the_legend():
     """As far as anything is grey: points without an answer."""

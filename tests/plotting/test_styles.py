@@ -68,6 +68,26 @@ def test_settings_stand_in_a_title_and_infinity_is_a_sign():
     drawn.figure.draw_without_rendering()
 
 
+def test_a_title_is_broken_where_it_is_too_long():
+    assert "\n" not in replica.learned_function(MODEL, alpha=1.0, lam=0.1).plot().get_title()
+    step = replica.GradientStep(
+        student="leaky_relu", target="tanh", alpha0=2, eta=1, noise=0.3, step_noise=0.1, decay=0.1
+    )
+    ax = plotting.plot_curve(replica.learning_curve(step, beta=1.0, alpha=[0.5, 1.0], lam=0.1))
+    ax.figure.draw_without_rendering()
+    assert ax.get_title().count(",\n") == 1
+    assert ax.title.get_window_extent().width <= ax.bbox.width
+
+
+def test_columns_of_a_legend_below_are_even():
+    ax = plotting.axes(None)
+    for i in range(5):
+        ax.plot(np.tile([0, 1], 200), np.linspace(i, i + 1, 400), label=f"line {i} of five")
+    plotting.add_legend(ax)
+    extents = [text.get_window_extent() for text in legend_of(ax).get_texts()]
+    assert len({round(extent.x0) for extent in extents}) == 3  # 2 + 2 + 1, not 2 + 1 + 1 + 1
+
+
 def test_pdf_has_truetype_fonts():
     """Type 3, matplotlib's own choice, is what journals refuse."""
     curve = replica.learning_curve(MODEL, alpha=[0.5, 1.0], lam=0.1)

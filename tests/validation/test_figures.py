@@ -13,6 +13,7 @@ from replica import GradientStep, solve
 from tests.cli.commands import refusal, validate
 from validation.figures import Run, figure
 from validation.figures.curves import FIT, LAW_TARGETS, LAWS, VARIABLE
+from validation.figures.samples import BOTH_ERRORS
 
 LINEAR = 0.0644529  # E sin^2 - h_1*^2 = (1 - exp(-2)) / 2 - exp(-1)
 BIAS = 20.0  # over d: what simulations of dimension d may be off by, as in a comparison
@@ -24,17 +25,12 @@ def values(name):
 
 
 def drawn(name, data):
-    """The picture of the data: its panels have letters where there are several, and no legend
-    leaves the canvas."""
+    """The picture of the data, of which no title, label or legend leaves the canvas."""
     picture = figure(name).draw(data)
     picture.draw_without_rendering()
-    of_axes = [ax.get_legend() for ax in picture.axes]
-    for box in [*filter(None, of_axes), *picture.legends]:
-        extent = box.get_window_extent()
-        # to a pixel
-        assert min(extent.x0, extent.y0) >= -1
-        assert extent.x1 <= picture.bbox.width + 1
-        assert extent.y1 <= picture.bbox.height + 1
+    (left, bottom), (right, top) = picture.get_tightbbox().get_points()  # in inches
+    width, height = picture.get_size_inches()
+    assert min(left, bottom, width - right, height - top) >= 0
     return picture
 
 
@@ -94,6 +90,16 @@ def test_reused_samples():
     assert (test[0, 0] > test[0, 1]).all()
     assert (test[1, 0] < test[1, 1]).all()
     assert len(drawn("reuse", data).axes) == 8
+
+
+def test_narrow_panels_stay_on_the_canvas():
+    """Those of reused samples have the longest titles, and a legend for each pair of errors."""
+    size = {"dimension": 80, "seeds": 3}
+    points = {"theory": [1.0, 1.0], "simulated": [[1.0, 0.1]] * 2}
+    curve = {"x": [0.5, 8.0], "simulated_at": [0.5, 8.0]} | dict.fromkeys(BOTH_ERRORS, points)
+    data = {"figure": "reuse", **size, "panels": [[curve | size] * 2] * 2}
+    legends = [ax.get_legend() is not None for ax in drawn("reuse", data).axes]
+    assert [*map(any, zip(legends[:4], legends[4:], strict=True))] == [True, False] * 2
 
 
 @pytest.mark.slow

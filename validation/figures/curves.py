@@ -126,7 +126,7 @@ LAW_TARGETS = {
 LAWS: dict[str, tuple[Any, str]] = {
     "1": (1.0, r"equal, $\tilde a = 1$"),
     # the same problem as equal, for an odd student
-    "+-1": ("rademacher", r"$\tilde a = \pm 1$, the line of 1"),
+    "+-1": ("rademacher", r"$\tilde a = \pm 1$, on the line of 1"),
     "four": ([-1.5, -0.5, 0.5, 1.5], r"$\tilde a = \pm\frac{1}{2}, \pm\frac{3}{2}$"),
     "gaussian": ("gaussian", r"$\tilde a \sim N(0, 1)$"),
 }
@@ -203,7 +203,7 @@ def inputs() -> list[Panel]:
         for x_label, x0, x1, curves in (
             ("separation of the classes $s$ (with intercept)", 0.0, 3.0, class_curves),
             ("variance of the data spike", 1.0, 9.0, [Curve(step_of_variance, STRUCTURED_FIT)]),
-            ("angle between target and spike (degrees)", 0.0, 90.0,
+            ("angle between target and spike (°)", 0.0, 90.0,
              [Curve(step_at_angle, STRUCTURED_FIT)]),
         )
     ]  # fmt: skip

@@ -211,7 +211,8 @@ def draw_panels(
     panel_axes = panels_with_differences(picture, len(figure_columns))
     for two_axes, (panel, curves, error) in zip(panel_axes.T, figure_columns, strict=True):
         for curve_index, (curve, values) in enumerate(zip(panel.curves, curves, strict=True)):
-            style: dict[str, Any] = {"color": curve.color, "label": curve.label}
+            label = curve.label if error == panel.errors[0] else ""
+            style: dict[str, Any] = {"color": curve.color, "label": label}
             nudge = curve_index - (len(curves) - 1) / 2
             draw_theories(two_axes, values, values[error], marker_nudge=nudge, **style)
         if panel.linear:

@@ -210,7 +210,8 @@ def draw(data: Values) -> Figure:
     curves = [Curve(None, {}, *labelled) for labelled in zip(labels, COLOURS, strict=False)]
     panels = [
         Panel(
-            curves, np.array(drawn[0]["x"]), (), (0, 0), ", ".join(plotting.settings(step)),
+            curves, np.array(drawn[0]["x"]), (), (0, 0),
+            ", ".join(plotting.settings(step)).replace("target, ", "target\n"),
             r"$\alpha = \alpha_0 = n/d$" if reuse else r"samples per dimension $N/d$", errors,
             scales={"xscale": "log"},
         )
