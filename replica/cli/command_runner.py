@@ -28,8 +28,8 @@ from solvers.quadrature import QuadratureError
 from solvers.results import ConvergenceError
 
 from .. import __version__
-from ..array_files import file_and_name
 from ..errors import OUR_NAMES, InvalidArgument, shorten
+from ..files import file_and_name
 from .option_table import (
     FLAGS,
     GIVEN_FILES,

@@ -18,9 +18,8 @@ import numpy as np
 
 from solvers.results import Array
 
-from ..array_files import Wanted, read_array
-from ..documents import open_regular
 from ..errors import OUR_NAMES, InvalidArgument
+from ..files import Wanted, open_regular, read_array
 from ..observables import BEST
 from ..problem import (
     ACTIVATIONS,

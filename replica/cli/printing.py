@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from solvers.results import Array
 
-from .. import documents
+from .. import files
 from ..convex import Loss
 from ..display import Progress, bar, text
 from ..errors import InvalidArgument, shorten
@@ -74,7 +74,7 @@ class Output:
         named_files = {os.path.realpath(path) for path in read if "\0" not in str(path)}
         for name, path, suffixes in (("out", self.out, tables), ("plot", self.plot, PICTURES)):
             if path is not None:
-                documents.check_writable(name, path, suffixes)
+                files.check_writable(name, path, suffixes)
                 if os.path.realpath(path) in named_files:
                     raise InvalidArgument(name, str(path), "a file that no other option names")
                 named_files.add(os.path.realpath(path))
@@ -103,11 +103,11 @@ class Output:
                 # in memory, since HDF5 does not survive a disk that is full
                 file_content = bytes(dataset().to_netcdf(None, engine="h5netcdf"))
             elif suffix == ".json":
-                file_content = (documents.to_json(document) + "\n").encode()
+                file_content = (files.to_json(document) + "\n").encode()
             elif suffix == ".tex":
-                file_content = documents.to_tex(paper or table_rows, symbol, printed).encode()
+                file_content = files.to_tex(paper or table_rows, symbol, printed).encode()
             else:
-                file_content = documents.to_csv(table_rows).encode()
+                file_content = files.to_csv(table_rows).encode()
             save(self.out, file_content)
         try:
             if self.plot is not None and figure is not None:
@@ -115,7 +115,7 @@ class Output:
                     save(self.plot, picture(figure(), self.plot.suffix[1:].lower()))
         finally:  # a figure that cannot be drawn is known
             if self.as_json:
-                answer(documents.to_json(document))
+                answer(files.to_json(document))
             else:
                 show()
 
@@ -176,7 +176,7 @@ def errors_first(table_columns: Container[Any], loss: Loss) -> list[str]:
 
 def save(path: Path, file_content: bytes) -> None:
     """Write a file, and say so."""
-    documents.write_file(path, file_content)
+    files.write_file(path, file_content)
     say(f"wrote {path}")
 
 

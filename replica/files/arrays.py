@@ -24,8 +24,8 @@ import numpy as np
 
 from solvers.results import Array
 
+from ..errors import InvalidArgument, install
 from .documents import open_regular
-from .errors import InvalidArgument, install
 from .tables import is_decimal, read_table
 
 MOST_BYTES = 2**30  # of one array: twice the largest set of small images, EMNIST
