@@ -37,14 +37,6 @@ NOTED = {  # sentence on the relative change of an error, by its name as a colum
     "network_difference": "these are of the published sRF; at {place} the {error} of the network "
     "itself differs by {change} (--theory network)",
 }
-BEST_AT_RANGE_END = (
-    "at the edge of the range searched ({ranges}): beyond it the test error may fall in this "
-    "theory, as --{option} with values there tells"
-)
-BEST_BESIDE_UNSOLVED = (
-    "beside values that were not solved, at which the test error may be lower: a grid, "
-    "--{option} 0.01:10:9:log, says why"
-)
 ANSWERS: ContextVar[TextIO | None] = ContextVar("ANSWERS", default=None)
 
 
@@ -271,13 +263,21 @@ def note_edges(points: Sequence[Mapping[str, Any]]) -> None:
 
     Points have the best values, and the names ``at_edge`` of those that are the one or the other.
     """
-    noted: dict[str, list[list[str]]] = {BEST_AT_RANGE_END: [], BEST_BESIDE_UNSOLVED: []}
+    best_beside_unsolved = (
+        "beside values that were not solved, at which the test error may be lower: a grid, "
+        "--{option} 0.01:10:9:log, says why"
+    )
+    best_at_range_end = (
+        "at the edge of the range searched ({ranges}): beyond it the test error may fall in this "
+        "theory, as --{option} with values there tells"
+    )
+    noted: dict[str, list[list[str]]] = {best_at_range_end: [], best_beside_unsolved: []}
     for point in points:
         names = str(point.get("at_edge", "")).split()
         distances = {x: np.abs(np.log(np.divide(SEARCHED_RANGES[x], point[x]))) for x in names}
         ends = [name for name in names if distances[name].min() < 1e-6]
-        noted[BEST_AT_RANGE_END].append(ends)
-        noted[BEST_BESIDE_UNSOLVED].append([name for name in names if name not in ends])
+        noted[best_at_range_end].append(ends)
+        noted[best_beside_unsolved].append([name for name in names if name not in ends])
     for sentence, of_points in noted.items():
         if names := sorted({name for of_point in of_points for name in of_point}):
             ranges = ", ".join("{} {:g} to {:g}".format(x, *SEARCHED_RANGES[x]) for x in names)

@@ -458,7 +458,9 @@ PLANS = {  # by the figure's name, without the paper
     "classification": CurveFigure(
         classification, "the sRF", describe(CLASSIFIED), (calibrated, draw_calibration, (2, 1))
     ),
-    "robust-losses": CurveFigure(robust_losses, "the sRF", describe(CORRUPTED) | {"label_noise": None}),
+    "robust-losses": CurveFigure(
+        robust_losses, "the sRF", describe(CORRUPTED) | {"label_noise": None}
+    ),
     "steps": CurveFigure(
         steps, "the sRF", SINE | {"alpha0": 2.0, "eta": 1.0, "beta": 1.0} | REPEATED_FIT,
         (spikes, draw_spikes, (1, 1)),
