@@ -28,8 +28,8 @@ from solvers.quadrature import QuadratureError
 from solvers.results import ConvergenceError
 
 from .. import __version__
-from ..array_files import file_and_name
 from ..errors import OUR_NAMES, InvalidArgument, shorten
+from ..files import file_and_name
 from .option_table import (
     FLAGS,
     GIVEN_FILES,
@@ -45,15 +45,6 @@ from .printing import PICTURES, Output, answers_only, say, with_options
 OUTPUT_PANEL = "Files and output"  # a panel of the help
 TABLES = (".csv", ".json", ".tex")  # suffixes that --out writes, and with a data set:
 DATASETS = (*TABLES, ".nc")
-# What may be meant by a command or an option that there is not.
-ELSEWHERE = (
-    OUR_NAMES
-    | dict.fromkeys(GIVEN_FILES, "replica readout")
-    | dict.fromkeys(("simulate", "compare", "figure", "seeds"), "replica-validate")
-    | {name: f"replica {name}" for name in ("curve", "readout", "bounds", "optimum", "plan")}
-    | {"probe": "replica readout", "accuracy": "--reach of replica readout, an error"}
-    | dict.fromkeys(("classification_error", "test_error"), "--reach of replica readout")
-)
 # Why a command lacks options that others have, and what to type in their place.
 LACKS = {
     "plan": ", which is for the square loss and standard normal inputs: leave it out, or run "
@@ -233,6 +224,15 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
 
     With the variable REPLICA_TRACEBACK set, unexpected errors are raised instead.
     """
+    # What may be meant by a command or an option that there is not.
+    elsewhere = (
+        OUR_NAMES
+        | dict.fromkeys(GIVEN_FILES, "replica readout")
+        | dict.fromkeys(("simulate", "compare", "figure", "seeds"), "replica-validate")
+        | {name: f"replica {name}" for name in ("curve", "readout", "bounds", "optimum", "plan")}
+        | {"probe": "replica readout", "accuracy": "--reach of replica readout, an error"}
+        | dict.fromkeys(("classification_error", "test_error"), "--reach of replica readout")
+    )
     if sys.stdout is None:
         return _fail("standard output must be open: answers are written to it", 2)
     if sys.stderr is None:  # closed: nobody is told
@@ -262,7 +262,7 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
         message = error.format_message() or "a command is missing"
         bad_word = re.match(r"No such (?:command|option):? '?(?:--)?([\w-]+)", message)
         name = bad_word[1].replace("-", "_") if bad_word else ""
-        hint = ELSEWHERE.get(name)
+        hint = elsewhere.get(name)
         hint = f"in Python {hint}" if hint and "(" in hint else hint
         if name in OF_PROBLEMS and error.ctx is not None:
             command_name = str(error.ctx.command.name)

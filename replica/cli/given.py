@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..array_files import file_and_name, read_array
 from ..convex import Loss, loss
 from ..errors import InvalidArgument
+from ..files import file_and_name, read_array
 from ..given import FeatureSample, FirstLayer
 from ..observables import has_classes
 from ..problem import asked, check_points, positive

@@ -18,9 +18,8 @@ import numpy as np
 
 from solvers.results import Array
 
-from ..array_files import Wanted, read_array
-from ..documents import open_regular
 from ..errors import OUR_NAMES, InvalidArgument
+from ..files import Wanted, open_regular, read_array
 from ..observables import BEST
 from ..problem import (
     ACTIVATIONS,
@@ -154,7 +153,6 @@ GROUP_FIELDS = (*SRF_FIELDS, "fractions", "bias")  # the keys of the table [grou
 MOST_TOML_BYTES = 2**20  # bytes: a thousand times a long problem file, read in seconds
 # Arrays that each option accepts, once read as float64.
 NUMBERS, MATRIX = (Wanted((axes, axes), "biuf", 8) for axes in (1, 2))
-MEANS_LINE = 'means = [[1, 0], [-1, 0]], or typed, --inputs "{means=[[1,0],[-1,0]]}"'
 MIXTURE_KEYS = {"means": MATRIX, "covariances": MATRIX._replace(axes=(2, 3)), "fractions": NUMBERS}
 
 
@@ -163,6 +161,7 @@ def read_mixture(mixture: Any) -> GaussianMixture:
 
     Its keys hold lists, or names of files beside it.  Mistakes are InvalidArgument of --inputs.
     """
+    means_line = 'means = [[1, 0], [-1, 0]], or typed, --inputs "{means=[[1,0],[-1,0]]}"'
     typed, folder = "[inputs]" if isinstance(mixture, dict) else str(mixture), Path()
     if isinstance(mixture, dict):
         mixture_table = mixture
@@ -171,7 +170,7 @@ def read_mixture(mixture: Any) -> GaussianMixture:
     else:
         mixture_table, folder = read_toml("inputs", Path(typed)), Path(typed).parent
     if not {"means"} <= mixture_table.keys() <= MIXTURE_KEYS.keys():
-        listed = f"{', '.join(MIXTURE_KEYS)}, the first given: {MEANS_LINE}"
+        listed = f"{', '.join(MIXTURE_KEYS)}, the first given: {means_line}"
         raise InvalidArgument("inputs", typed, f"a table of {listed}")
     try:
         mixture_arrays = {

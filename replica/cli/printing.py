@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from solvers.results import Array
 
-from .. import documents
+from .. import files
 from ..convex import Loss
 from ..display import Progress, bar, text
 from ..errors import InvalidArgument, shorten
@@ -37,14 +37,6 @@ NOTED = {  # sentence on the relative change of an error, by its name as a colum
     "network_difference": "these are of the published sRF; at {place} the {error} of the network "
     "itself differs by {change} (--theory network)",
 }
-BEST_AT_RANGE_END = (
-    "at the edge of the range searched ({ranges}): beyond it the test error may fall in this "
-    "theory, as --{option} with values there tells"
-)
-BEST_BESIDE_UNSOLVED = (
-    "beside values that were not solved, at which the test error may be lower: a grid, "
-    "--{option} 0.01:10:9:log, says why"
-)
 ANSWERS: ContextVar[TextIO | None] = ContextVar("ANSWERS", default=None)
 
 
@@ -74,7 +66,7 @@ class Output:
         named_files = {os.path.realpath(path) for path in read if "\0" not in str(path)}
         for name, path, suffixes in (("out", self.out, tables), ("plot", self.plot, PICTURES)):
             if path is not None:
-                documents.check_writable(name, path, suffixes)
+                files.check_writable(name, path, suffixes)
                 if os.path.realpath(path) in named_files:
                     raise InvalidArgument(name, str(path), "a file that no other option names")
                 named_files.add(os.path.realpath(path))
@@ -103,11 +95,11 @@ class Output:
                 # in memory, since HDF5 does not survive a disk that is full
                 file_content = bytes(dataset().to_netcdf(None, engine="h5netcdf"))
             elif suffix == ".json":
-                file_content = (documents.to_json(document) + "\n").encode()
+                file_content = (files.to_json(document) + "\n").encode()
             elif suffix == ".tex":
-                file_content = documents.to_tex(paper or table_rows, symbol, printed).encode()
+                file_content = files.to_tex(paper or table_rows, symbol, printed).encode()
             else:
-                file_content = documents.to_csv(table_rows).encode()
+                file_content = files.to_csv(table_rows).encode()
             save(self.out, file_content)
         try:
             if self.plot is not None and figure is not None:
@@ -115,7 +107,7 @@ class Output:
                     save(self.plot, picture(figure(), self.plot.suffix[1:].lower()))
         finally:  # a figure that cannot be drawn is known
             if self.as_json:
-                answer(documents.to_json(document))
+                answer(files.to_json(document))
             else:
                 show()
 
@@ -176,7 +168,7 @@ def errors_first(table_columns: Container[Any], loss: Loss) -> list[str]:
 
 def save(path: Path, file_content: bytes) -> None:
     """Write a file, and say so."""
-    documents.write_file(path, file_content)
+    files.write_file(path, file_content)
     say(f"wrote {path}")
 
 
@@ -271,13 +263,21 @@ def note_edges(points: Sequence[Mapping[str, Any]]) -> None:
 
     Points have the best values, and the names ``at_edge`` of those that are the one or the other.
     """
-    noted: dict[str, list[list[str]]] = {BEST_AT_RANGE_END: [], BEST_BESIDE_UNSOLVED: []}
+    best_beside_unsolved = (
+        "beside values that were not solved, at which the test error may be lower: a grid, "
+        "--{option} 0.01:10:9:log, says why"
+    )
+    best_at_range_end = (
+        "at the edge of the range searched ({ranges}): beyond it the test error may fall in this "
+        "theory, as --{option} with values there tells"
+    )
+    noted: dict[str, list[list[str]]] = {best_at_range_end: [], best_beside_unsolved: []}
     for point in points:
         names = str(point.get("at_edge", "")).split()
         distances = {x: np.abs(np.log(np.divide(SEARCHED_RANGES[x], point[x]))) for x in names}
         ends = [name for name in names if distances[name].min() < 1e-6]
-        noted[BEST_AT_RANGE_END].append(ends)
-        noted[BEST_BESIDE_UNSOLVED].append([name for name in names if name not in ends])
+        noted[best_at_range_end].append(ends)
+        noted[best_beside_unsolved].append([name for name in names if name not in ends])
     for sentence, of_points in noted.items():
         if names := sorted({name for of_point in of_points for name in of_point}):
             ranges = ", ".join("{} {:g} to {:g}".format(x, *SEARCHED_RANGES[x]) for x in names)

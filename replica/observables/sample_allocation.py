@@ -18,8 +18,8 @@ from solvers.resources import deadline
 from solvers.results import ConvergenceError
 
 from ..display import Displayed, Progress, progress_callback
-from ..documents import plain
 from ..errors import InvalidArgument, answering
+from ..files import plain
 from ..plotting import plot_allocation
 from ..problem import MAX_NUMBER, LabelLaw, axis, check_step, describe, limits, number
 from .grid import computed

@@ -18,7 +18,6 @@ from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
 
 NOTED_SHIFT = 0.02  # of the test error: simulations of that size show it
-LARGEST_RATIO = 100.0  # of n/d: beyond it a number of samples n may be meant
 NOTHING_LEARNED = 1e-3  # least gain over the error of predicting 0, relative: less is none
 
 
@@ -42,8 +41,9 @@ def network_after_steps(model: SpikedRandomFeatures) -> SpikedRandomFeatures:
 def ratio_note(alpha: ArrayLike, name: str = "alpha") -> str:
     """Sentence where the largest ``alpha``, or ratio of another name, is probably a number of
     samples; else empty."""
+    largest_ratio = 100.0  # of n/d: beyond it a number of samples n may be meant
     ratio = np.max(alpha, initial=0.0)
-    return bool(ratio > LARGEST_RATIO) * (
+    return bool(ratio > largest_ratio) * (
         f"{name} = {ratio:g} is n/d, samples over input dimension: for n = {ratio:g} samples "
         f"give {ratio:g}/d"
     )

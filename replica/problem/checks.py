@@ -13,7 +13,7 @@ from solvers.arrays import to_host
 from solvers.results import Array
 
 from ..errors import InvalidArgument, install
-from ..tables import is_number
+from ..files import is_number
 
 # The largest number that is accepted, and the inverse of the smallest, far beyond any use: their
 # powers in the equations, up to the fourth of a rate and of a readout, stay finite.

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from replica.array_files import Wanted, read_array
+from replica.files import Wanted, read_array
 from tests.cli.commands import document, refusal, theory
 from tests.cli.test_readout import LAYER, POINTS, files, layer, printed
 

@@ -7,7 +7,7 @@ import pytest
 import xarray
 
 import replica
-from replica.documents import to_tex
+from replica.files import to_tex
 from tests.cli.commands import document, refusal, theory, validate
 from tests.problems import PUBLISHED
 

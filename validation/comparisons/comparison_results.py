@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from replica.display import Displayed, text
-from replica.documents import plain
+from replica.files import plain
 from replica.observables import data_set, places_on_grid
 from replica.plotting import (
     BARS,

@@ -24,12 +24,11 @@ import numpy as np
 
 from solvers.results import Array
 
+from ..errors import InvalidArgument, install
 from .documents import open_regular
-from .errors import InvalidArgument, install
 from .tables import is_decimal, read_table
 
 MOST_BYTES = 2**30  # of one array: twice the largest set of small images, EMNIST
-MOST_TEXT = 2**26  # of a table, whose cells take 15 times as much in memory
 NPZ, SAFETENSORS, ONNX = ".npz", ".safetensors", ".onnx"
 TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 PICKLED = (".pt", ".pth", ".ckpt")  # of torch and Lightning, which are not read
@@ -176,10 +175,11 @@ class Source(NamedTuple):
     def table(self, stream: BinaryIO) -> Any:
         """The table of a CSV or TSV file, but for the columns ``without`` and those without a name,
         a pandas.DataFrame; or the chosen column, which may be text, a pandas.Series."""
+        most_text = 2**26  # of a table, whose cells take 15 times as much in memory
         is_packed = self.path.suffix == ".gz"
         with gzip.open(stream) if is_packed else nullcontext(stream) as text_stream:
-            content = text_stream.read(MOST_TEXT + 1)
-        if len(content) > MOST_TEXT:
+            content = text_stream.read(most_text + 1)
+        if len(content) > most_text:
             raise self.fault("a file of at most 64 MiB (numpy.save writes larger tables)")
         table = read_table(content.decode("utf-8-sig"))
         names, count = [str(name) for name in table.columns], len(table.columns)
