@@ -25,7 +25,7 @@ import typer
 from typer import Option
 
 import replica
-from replica.documents import write_file
+from replica.files import write_file
 from replica.saddle_point import ridge
 from solvers.quadrature import QuadratureError
 from solvers.resources import one_thread

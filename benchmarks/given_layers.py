@@ -20,7 +20,7 @@ from numpy.random import SeedSequence
 from typer import Option
 
 import replica
-from replica.documents import write_file
+from replica.files import write_file
 from replica.problem import choice
 from validation import first_layer, simulate
 from validation.comparisons import extrapolate

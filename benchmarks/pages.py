@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from replica.documents import write_file
+from replica.files import write_file
 
 
 def table(heads, rows):

@@ -22,7 +22,6 @@ from typing import Any
 
 logger = logging.getLogger(__name__)
 
-MAX_DEATHS = 3  # consecutive pools that break before any cell is done: then it is no accident
 
 Results = Iterator[tuple[int, Any]]
 
@@ -111,6 +110,7 @@ def _completed_cells(
 
 def _run_in_pools(task: Callable[[int], Any], cells: Sequence[int], workers: int) -> Results:
     """Results from process pools; a new pool takes over when one breaks."""
+    max_deaths = 3  # consecutive pools that break before any cell is done: then it is no accident
     remaining_cells, pool_deaths = list(cells), 0
     while remaining_cells:
         try:
@@ -122,8 +122,8 @@ def _run_in_pools(task: Callable[[int], Any], cells: Sequence[int], workers: int
                     yield cell, cell_result
         except BrokenExecutor as error:
             pool_deaths += 1
-            if pool_deaths == MAX_DEATHS:
-                raise _worker_died(f"some died {MAX_DEATHS} times in a row") from error
+            if pool_deaths == max_deaths:
+                raise _worker_died(f"some died {max_deaths} times in a row") from error
         except pickle.PicklingError as error:
             logger.warning("%s Running in one process.", error)
             yield from ((cell, task(cell)) for cell in remaining_cells)

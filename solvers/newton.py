@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from .linear import solve_rows
 from .results import Array, Indices, Result, Status, largest_modulus
 
-LONGEST_STEP = 3.0  # in any logarithm, so a factor of 20
-
 
 def newton(
     system: Callable[[Array, Indices], tuple[Array, Array]],
@@ -67,6 +65,7 @@ def newton(
     >>> round(float(newton(system, np.array([[1.0]])).value[0, 0]), 12)
     0.56714329041
     """
+    longest_step = 3.0  # in any logarithm, so a factor of 20
     root_estimate = np.array(start, dtype=float, ndmin=2)
     is_signed = np.zeros(root_estimate.shape[1], dtype=bool) if signed is None else signed
     if not (np.isfinite(root_estimate).all() and (root_estimate[:, ~is_signed] > 0).all()):
@@ -107,8 +106,8 @@ def newton(
         status[unsolved[is_newton_root & ~(residual[unsolved] < 1e-10)]] = Status.NO_PROGRESS
         step_not_finite = ~np.isfinite(newton_length)
         status[unsolved[step_not_finite]] = Status.NOT_FINITE
-        step_too_long = accepted & (newton_length > LONGEST_STEP) & ~step_not_finite
-        step[unsolved[step_too_long]] *= (LONGEST_STEP / newton_length[step_too_long])[:, None]
+        step_too_long = accepted & (newton_length > longest_step) & ~step_not_finite
+        step[unsolved[step_too_long]] *= (longest_step / newton_length[step_too_long])[:, None]
         unsolved = unsolved[~(is_newton_root | step_not_finite)]
         if unsolved.size == 0:
             break

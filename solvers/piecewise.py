@@ -16,7 +16,6 @@ from scipy.special import ndtr, owens_t
 from .results import Array
 from .rules import gaussian_density
 
-NORMAL_CUT = 30.0  # normal mass beyond: 1e-197; further out the density would underflow
 SMALLEST_ARGUMENT = 1e-100  # of numbers whose ratios are arguments of Owen's function
 # Gauss-Legendre rule on [-1, 1] for a kink's narrow interval
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(4)
@@ -56,11 +55,12 @@ class StepLaw(NamedTuple):
     def moments_below(self, z: Array) -> list[list[Array]]:
         """Integrals of the density times 1, z and z^2, from -inf to each z (n, ...) and, last, to
         infinity: three lists of n + 1 arrays."""
+        normal_cut = 30.0  # normal mass beyond: 1e-197; further out the density would underflow
         edge_jumps = self.rises * gaussian_density(self.edges)
         total_mass = self.first + (self.rises * ndtr(-self.edges)).sum(axis=0)
         second_moment = total_mass + self.r**2 * (edge_jumps * self.edges).sum(axis=0)
         total_moments = total_mass, self.r * edge_jumps.sum(axis=0), second_moment
-        z = np.clip(z, -NORMAL_CUT, NORMAL_CUT) + SMALLEST_ARGUMENT  # not 0
+        z = np.clip(z, -normal_cut, normal_cut) + SMALLEST_ARGUMENT  # not 0
         normal_below, density = ndtr(z), gaussian_density(z)
         mass_below, first_moment_below = self.first * normal_below, -self.first * density
         second = mass_below + z * first_moment_below
@@ -80,7 +80,7 @@ class StepLaw(NamedTuple):
         if not len(self.rises):
             return [[*x, end] for end, x in moment_parts]
         # exact values far out, as a large response would multiply the rounding
-        far_below, high = z <= -NORMAL_CUT, z >= NORMAL_CUT
+        far_below, high = z <= -normal_cut, z >= normal_cut
         return [[*np.where(high, end, np.where(far_below, 0.0, x)), end] for end, x in moment_parts]
 
 

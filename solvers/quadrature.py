@@ -34,9 +34,6 @@ AVERAGE_SIZES = {
     3: (*NODES_PER_AXIS[3], 120),
     4: NODES_PER_AXIS[4],
 }
-# Largest change of averages, relative to their scale, that ends the refinement of tensor rules, and
-# the largest that is accepted of the finest rule: the accuracy promised for a user's function.
-TENSOR_TOLERANCE, TENSOR_ACCEPTED = 1e-10, 1e-8
 
 
 class QuadratureError(ArithmeticError):
@@ -135,7 +132,7 @@ def expectation_tensor(
     Raises
     ------
     QuadratureError
-        If the largest rules do not agree to ``TENSOR_ACCEPTED``.
+        If the largest rules do not agree to 1e-8.
 
     Examples
     --------
@@ -144,16 +141,19 @@ def expectation_tensor(
     >>> round(float(expectation_tensor(average, 2, trapezoid_tensors(2))), 10)
     3.0
     """
+    # Largest change of averages, relative to their scale, that ends the refinement of tensor rules,
+    # and the largest accepted of the finest rule: the accuracy promised for a user's function.
+    tensor_tolerance, tensor_accepted = 1e-10, 1e-8
 
     def scaled(rule: Any) -> Scaled:
         tensor_average = averages(rule)
         return tensor_average, np.maximum(1.0, np.abs(tensor_average).max())
 
-    settled = settle(rules, scaled, scaled_change, TENSOR_TOLERANCE)
-    if not settled.change <= TENSOR_ACCEPTED:
+    settled = settle(rules, scaled, scaled_change, tensor_tolerance)
+    if not settled.change <= tensor_accepted:
         raise QuadratureError(
             f"the integral over {dimension} Gaussian directions did not settle to "
-            f"{TENSOR_ACCEPTED:g} (last change {settled.change:.1e}): the function has kinks or "
+            f"{tensor_accepted:g} (last change {settled.change:.1e}): the function has kinks or "
             "varies too quickly"
         )
     return settled.value[0]

@@ -59,8 +59,7 @@ class GivenUp(ConvergenceError):
     """Error raised where a computation reaches a limit of time or memory; ``status`` says which."""
 
     def __init__(self, status: Status) -> None:
-        time_limit_hint = "; a larger one gives it more" * (status is Status.TIME)
-        super().__init__(status.value + time_limit_hint, None)
+        super().__init__(status.value, None)
         self.status = status
 
 

@@ -22,6 +22,9 @@ def largest_modulus(x: Array) -> Array:
     return np.asarray(np.ascontiguousarray(np.abs(x).T).max(axis=0))
 
 
+_OTHERWISE = "(take a larger dimension, the limit, or replica-validate simulate)"
+
+
 class Status(Enum):
     """Reason why a solver stopped; the value is the sentence shown to a user."""
 
@@ -40,16 +43,21 @@ class Status(Enum):
         "subtract the mean of labels, if it is large"
     )
     NO_DERIVATIVE = "not converged: a derivative does not exist, or rounding hides it"
-    TIME = "not converged: it took longer than it may (time_limit)"
+    TIME = "not converged: it took longer than it may (time_limit=600 gives it ten minutes)"
     MEMORY = "not converged: the nodes that resolve the point would take too much memory"
     ALL_ROWS = "not converged: all rows train, and none is left to average over; take fewer samples"
     ONE_SAMPLE = "not converged: an intercept alone fits one sample, and the theory needs more"
-    FEW_DIRECTIONS = "not converged: the dimension is too small for rows of so few directions"
-    NOISY_ROWS = "not converged: the dimension is too small for rows that vary most with noise"
+    FEW_DIRECTIONS = (
+        f"not converged: the dimension is too small for rows of so few directions {_OTHERWISE}"
+    )
+    NOISY_ROWS = (
+        f"not converged: the dimension is too small for rows that vary most with noise {_OTHERWISE}"
+    )
     FAR_FROM_LIMIT = (
         "not converged: at this dimension errors on reused samples are far from the limit, and by "
-        "how much is not known"
+        f"how much is not known {_OTHERWISE}"
     )
+    INTERRUPTED = "not converged: interrupted before it was solved"
     MASS = "not converged: part of the mass of the spectrum is missing"
 
     __hash__ = object.__hash__  # in C: there is a status for every point

@@ -3,8 +3,8 @@ The network and its spiked random features
 ==========================================
 
 The published theory replaces the trained first layer by spiked random features (sRF), whose bulk is
-isotropic. ``network`` keeps the covariance that the step's samples give the rows, and the
-fluctuation of their norms: where the step sees few samples, that is what counts.
+isotropic. ``network`` keeps the covariance that the step gives the rows, which counts where it
+sees few samples, and the fluctuation of their norms, which counts where the rate is large.
 """
 
 import matplotlib.pyplot as plt

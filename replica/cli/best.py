@@ -5,6 +5,7 @@ how to spend samples on the two layers.
 
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from solvers.resources import TIME_LIMIT
@@ -185,10 +186,11 @@ def plan(
 
     def show() -> None:
         output.table(plan_rows, [name for name in plan_rows[0] if name != "at_edge"])
-        answer(f"Best: {allocation.best.use}.")
+        if not np.isnan(allocation.best.test_error):
+            answer(f"Best: {allocation.best.use}.")
 
     output.write(document, show, figure=lambda: allocation.plot().figure, rows=plan_rows)
-    note_edges([use_plan.at_edge for use_plan in allocation.plans])
+    note_edges(plan_rows)
     for note in allocation.notes:
-        say(f"note: {note}")
+        say(f"note: {printing.with_options(note)}")
     return allocation.converged

@@ -28,8 +28,8 @@ from solvers.quadrature import QuadratureError
 from solvers.results import ConvergenceError
 
 from .. import __version__
-from ..array_files import file_and_name
 from ..errors import OUR_NAMES, InvalidArgument, shorten
+from ..files import file_and_name
 from .option_table import (
     FLAGS,
     GIVEN_FILES,
@@ -40,19 +40,16 @@ from .option_table import (
     as_typed,
     read_config,
 )
-from .printing import PICTURES, Output, answers_only, say
+from .printing import PICTURES, Output, answers_only, say, with_options
 
 OUTPUT_PANEL = "Files and output"  # a panel of the help
 TABLES = (".csv", ".json", ".tex")  # suffixes that --out writes, and with a data set:
 DATASETS = (*TABLES, ".nc")
-# What may be meant by a command or an option that there is not.
-ELSEWHERE = (
-    OUR_NAMES
-    | dict.fromkeys(GIVEN_FILES, "replica readout")
-    | dict.fromkeys(("simulate", "compare", "figure", "seeds"), "replica-validate")
-    | {"probe": "replica readout", "accuracy": "--reach of replica readout, an error"}
-    | dict.fromkeys(("classification_error", "test_error"), "--reach of replica readout")
-)
+# Why a command lacks options that others have, and what to type in their place.
+LACKS = {
+    "plan": ", which is for the square loss and standard normal inputs: leave it out, or run "
+    "replica curve with it, for every split --alpha0 and --alpha",
+}
 TimeLimit = Annotated[float, typer.Option(help="Seconds a point, after which it is flagged.")]
 
 
@@ -176,7 +173,7 @@ class StderrHandler(logging.Handler):
         level_word = "note" if record.levelno < logging.WARNING else record.levelname
         is_font_message = record.name == "matplotlib.font_manager"
         if not (is_font_message and self.fonts):
-            say(f"{level_word}: {record.getMessage()}")
+            say(f"{level_word}: {with_options(record.getMessage())}")
         self.fonts |= is_font_message
 
 
@@ -227,6 +224,15 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
 
     With the variable REPLICA_TRACEBACK set, unexpected errors are raised instead.
     """
+    # What may be meant by a command or an option that there is not.
+    elsewhere = (
+        OUR_NAMES
+        | dict.fromkeys(GIVEN_FILES, "replica readout")
+        | dict.fromkeys(("simulate", "compare", "figure", "seeds"), "replica-validate")
+        | {name: f"replica {name}" for name in ("curve", "readout", "bounds", "optimum", "plan")}
+        | {"probe": "replica readout", "accuracy": "--reach of replica readout, an error"}
+        | dict.fromkeys(("classification_error", "test_error"), "--reach of replica readout")
+    )
     if sys.stdout is None:
         return _fail("standard output must be open: answers are written to it", 2)
     if sys.stderr is None:  # closed: nobody is told
@@ -255,13 +261,19 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
     except usage_error as error:
         message = error.format_message() or "a command is missing"
         bad_word = re.match(r"No such (?:command|option):? '?(?:--)?([\w-]+)", message)
-        hint = ELSEWHERE.get(bad_word[1].replace("-", "_")) if bad_word else None
+        name = bad_word[1].replace("-", "_") if bad_word else ""
+        hint = elsewhere.get(name)
         hint = f"in Python {hint}" if hint and "(" in hint else hint
+        if name in OF_PROBLEMS and error.ctx is not None:
+            command_name = str(error.ctx.command.name)
+            reason = LACKS.get(command_name, ": leave it out (replica curve takes it{})")
+            message = f"No such option: --{name.replace('_', '-')} in {command_name}{reason}"
+            message, hint = message.format(f"; {hint}" * bool(hint)), None
         return _fail(message + f" (did you mean {hint}?)" * bool(hint), 2)
     except QuadratureError as error:
-        return _fail(str(error), 2)
+        return _fail(with_options(str(error)), 2)
     except ConvergenceError as error:
-        return _fail(str(error).replace("time_limit", "--time-limit"), 1)
+        return _fail(with_options(str(error)), 1)
     except OSError as error:
         return _fail(f"{error.filename or 'output'}: {error.strerror or error}", 2)
     except MemoryError as error:

@@ -1,18 +1,21 @@
 """``replica curve``: test and training errors on a grid."""
 
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Container, Mapping
+from dataclasses import asdict, replace
+from functools import partial
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from solvers.resources import TIME_LIMIT, deadline
+from solvers.results import Status
 
 from .. import observables
 from ..plotting import plot_curve
 from ..steps import after_each_step
 from . import printing
-from .command_runner import DATASETS, TimeLimit, command
+from .command_runner import DATASETS, Interrupted, TimeLimit, command
 from .option_table import (
     BEST,
     SEARCHED,
@@ -23,7 +26,8 @@ from .option_table import (
 from .options import parse_request
 from .printing import Notes, Output
 
-SECONDS_FOR_NOTE = 5.0  # for the finite-size shift that was not asked for
+SECONDS_FOR_NOTE = 5.0  # for changes that were not asked for
+TO_NETWORK = observables.CHANGES["network_difference"]
 Workers = Annotated[int, typer.Option(help="Processes among which the points are divided.")]
 
 
@@ -68,9 +72,9 @@ def answer_curve(
     """Errors on the grid that the options describe, at the best of what they search; whether all
     are known.
 
-    The ``figure`` takes a model and the data set.  A finite-size shift above NOTED_SHIFT is noted
-    without ``notes``, too: of all points where the best is searched, else of those at the ends of
-    the axes.
+    The ``figure`` takes a model and the data set.  Large changes to d = 1000 and, unless a theory
+    was named, to the network are noted without ``notes``, too: at the ends and the middle of the
+    axes, or those to d = 1000, where the best is searched, at all points.
     """
     searched = [name for name in SEARCHED if options.get(name) == BEST]
     request = parse_request(options, searched=searched)
@@ -79,20 +83,34 @@ def answer_curve(
         problem = problem.model_at(beta=float(grids.pop("beta")[0]))
     on_axes = {name: one_or_axis(values) for name, values in grids.items()}
     point_axes = {"alpha": one_or_axis(request.alpha), "lam": one_or_axis(request.lam)}
-    noted = [*printing.NOTED] if notes else ["finite_size_shift"]
+    is_default = request.theory is None  # the sRF, and nobody asked for it
+    noted = [*printing.NOTED] if notes or (is_default and not searched) else ["finite_size_shift"]
     with printing.progress("points") as advance:
+        search: dict[str, Any] = {"loss": request.loss, "progress": advance}
+        search |= {"partial_results": True} | limits  # at Ctrl-C
         if searched:
-            search: dict[str, Any] = {"loss": request.loss, "noted": noted, "progress": advance}
-            grid = observables.at_best(problem, searched, point_axes, on_axes, **search, **limits)
+            grid = observables.at_best(
+                problem, searched, point_axes, on_axes, noted=noted, **search
+            )
         else:
-            search = {"loss": request.loss, "progress": advance}
-            grid = observables.solve_grid(problem, **point_axes, grids=on_axes, **search, **limits)
-            grid = grid.with_changes(**limits) if notes else grid
+            grid = observables.solve_grid(problem, **point_axes, grids=on_axes, **search)
+        unsolved_n = int((grid.columns["status"] == str(Status.INTERRUPTED)).sum())
+        if notes and not (searched or unsolved_n):
+            grid = grid.with_changes(**limits)
     document, shown_axes = curve_document(grid), [*_shown_axes(grid), *searched]
     noted_grid = grid
-    if not (notes or searched):
+    note = ""
+    if not unsolved_n:
         with deadline(SECONDS_FOR_NOTE):
-            noted_grid = grid.ends().with_changes(noted)
+            if not (notes or searched):
+                noted_grid = grid.thinned().with_changes(noted)
+            noted_points = _points_with_models(noted_grid)
+            error = observables.headline_error(grid.models[0])
+            if searched and is_default and not notes:
+                thinned = _points_with_models(grid.thinned())
+                noted_points += [_with_network(point, error) for point in thinned]
+            network_eta = partial(_network_eta, searched) if "eta" in searched else None
+            note = printing.farthest_note(noted_points, shown_axes, error, notes, network_eta)
 
     def show() -> None:
         columns = printing.errors_first(grid.columns, request.loss)
@@ -100,7 +118,7 @@ def answer_curve(
         printing.note_theory(grid.models[0])
 
     def dataset() -> Any:
-        shifts = noted_grid.columns["finite_size_shift"]
+        shifts = noted_grid.columns.get("finite_size_shift", [0.0])
         shift = shifts[printing.farthest(shifts)]
         attrs = {"limit": f"d → ∞ (at d = 1000 up to {shift:+.0%})"}
         return grid.dataset().assign_attrs(attrs if abs(shift) > observables.NOTED_SHIFT else {})
@@ -108,22 +126,47 @@ def answer_curve(
     def drawn() -> Any:
         return figure(grid.models[0], dataset()).figure
 
+    if unsolved_n:  # files that are complete stay
+        named = output.out and output.out.with_stem(f"{output.out.stem}-incomplete")
+        output = replace(output, out=named, plot=None)
     output.write(document, show, figure=drawn, printed=shown_axes, dataset=dataset)
-    if any(noted_grid.columns["converged"]):
-        error, least_change = observables.headline_error(grid.models[0]), observables.NOTED_SHIFT
-        least_change = 0.0 if notes else least_change
-        points = printing.rows_of(
-            {name: noted_grid.axes[name] for name in _shown_axes(grid)}, noted_grid.columns
-        )
-        if noted_grid is not grid:  # of what was not asked for nothing is said where it takes long
-            points = [point for point in points if point["finite_size_shift"] is not None]
-        printing.note_farthest(points, shown_axes, error, least_change, searched)
+    if unsolved_n:
+        points_text = f"{unsolved_n} of {len(document['points'])} points"
+        raise Interrupted(f"interrupted; {points_text} were not solved, and their status says so")
+    if note:
+        printing.say(f"note: {note}")
     for sentence in _size_notes(grid) if notes else []:
         printing.say(f"note: {sentence}")
-    printing.note_edges(grid.columns.get("at_edge", ()))
+    printing.note_edges(document["points"])
     printing.note_worse_than_zero(grid.problem, grid.columns["test_error"].tolist())
     printing.warn_of_failures(document["points"])
     return grid.converged
+
+
+def _points_with_models(grid: observables.Grid) -> list[dict[str, Any]]:
+    """Axes and columns of every point, and its model before a search of eta."""
+    points_per_model = len(grid.columns["status"]) // len(grid.models)
+    models = [model for model in grid.models for _ in range(points_per_model)]
+    return printing.rows_of(grid.axes, grid.columns | {"model": models})
+
+
+def _with_network(point: dict[str, Any], error: str) -> dict[str, Any]:
+    """A point that was searched, with the relative change of its ``error`` to the network."""
+
+    def network_error(network: Any) -> Any:
+        network = network.model_at(eta=point["eta"]) if "eta" in point else network
+        return getattr(observables.solve(network, alpha=point["alpha"], lam=point["lam"]), error)
+
+    change = TO_NETWORK.of(point["model"], point[error], network_error)
+    return {**point, "network_difference": change}
+
+
+def _network_eta(searched: Container[str], point: Mapping[str, Any]) -> str:
+    """The best eta of the network in the place of an sRF at a point, if it is found in time."""
+    at = {"alpha": point["alpha"], "lam": None if "lam" in searched else point["lam"]}
+    best_eta = lambda network: observables.optimal_eta(network, **at).eta  # noqa: E731
+    eta = point["eta"] * (1 + TO_NETWORK.of(point["model"], point["eta"], best_eta))
+    return f", whose best eta is {eta:.3g}" if np.isfinite(eta) else ", whose best eta may differ"
 
 
 def _size_notes(grid: observables.Grid) -> list[str]:

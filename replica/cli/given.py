@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..array_files import file_and_name, read_array
 from ..convex import Loss, loss
 from ..errors import InvalidArgument
+from ..files import file_and_name, read_array
 from ..given import FeatureSample, FirstLayer
-from ..problem import check_points, positive
+from ..observables import has_classes
+from ..problem import asked, check_points, positive
 from .option_table import (
     BEST,
     HELP,
@@ -49,10 +50,10 @@ def asks_for_given(options: Options) -> bool:
 
 def parse_given(
     options: Options, reach: bool = False, best: bool = False
-) -> tuple[FirstLayer | FeatureSample, dict[str, Any], Loss]:
+) -> tuple[FirstLayer | FeatureSample, dict[str, Any], Loss, str]:
     """The layer or the features; the points, "samples" or "alpha" and "lam", (n,) each, or "lam"
     alone where a number of samples is to ``reach`` an error, or "best" of "lam" where that may be
-    asked for; the loss.
+    asked for; the loss; and which columns of tables were taken, empty of other files.
 
     What is missing, contradictory or out of range is refused, and so is an array of another shape,
     before it is read.
@@ -90,6 +91,7 @@ def parse_given(
     for name, read_option in (readers | {"bias": _bias, "inputs": read_mixture}).items():
         if name in values:
             values[name] = read_option(values[name])
+    label_column = getattr(values.get("labels"), "name", None)
     if "classes" in values:
         values |= _named_labels(values["labels"], values["classes"])
     values["intercept"] = options.get("intercept", False)
@@ -97,7 +99,21 @@ def parse_given(
         model = FirstLayer(**values) if layer else FeatureSample(**values)
     except InvalidArgument as error:
         raise InvalidArgument(error.name, error.value, _as_options(error.allowed)) from None
-    return model, points, minimised
+    if "samples" in points:  # fractions of rows are refused with their number
+        points["samples"] = np.unique(np.rint(asked(model, None, points["samples"])[1]))
+    return model, points, minimised, _columns_taken(model, label_column)
+
+
+def _columns_taken(model: FirstLayer | FeatureSample, label_column: Any) -> str:
+    """Sentence on the columns that are features and labels of a sample; empty without tables."""
+    if isinstance(model, FirstLayer) or not (model.columns or label_column is not None):
+        return ""
+    names = [str(name) for name in model.columns]
+    listed = ", ".join(names) if len(names) <= 3 else f"{names[0]} ... {names[-1]}"
+    kind = f"{max(2, model.outputs)} classes" if has_classes(model) else "numbers"
+    features = f"{model.width} columns" + f", {listed}" * bool(names)
+    column = f"column {label_column}, " * (label_column is not None)
+    return f"features: {features}; labels: {column}{kind}"
 
 
 def _as_options(allowed: str) -> str:
@@ -105,7 +121,7 @@ def _as_options(allowed: str) -> str:
     allowed = re.sub(r"classes=(np.unique\(labels\)|range\(\d+\))", "--classes all", allowed)
     allowed = allowed.replace("labels.astype(int)", "given with --classes all")
     allowed = allowed.replace("classes=()", "--classes none").replace("classes=", "--classes ")
-    if re.search(r"\b(features|labels|strata|weights|directions)[.[)]", allowed):
+    if re.search(r"\b(features|labels|strata|weights|directions)[.[)]|\.drop\(", allowed):
         allowed += ", in Python, before the file is written"
     return allowed
 
@@ -132,7 +148,7 @@ def _named_labels(labels: Any, classes: Any) -> dict[str, Any]:
 
 
 def _typed_points(options: Options, reach: bool, best: bool) -> dict[str, Any]:
-    """The values of samples, rounded, or of alpha, and of lam, "best" where that may be asked for;
+    """The values of samples, as typed, or of alpha, and of lam, "best" where that may be asked for;
     none of the first two to ``reach`` an error."""
     typed_options = [name for name in ("alpha", "samples") if name in options]
     if reach and typed_options:
@@ -143,11 +159,10 @@ def _typed_points(options: Options, reach: bool, best: bool) -> dict[str, Any]:
         raise InvalidArgument("samples", None, "given: the readout's samples n, such as 100")
     searched = best and options["lam"] == BEST
     on_axes = typed_options if searched else [*typed_options, "lam"]
-    points: dict[str, Any] = {one: positive(one, parse_grid(one, options[one])) for one in on_axes}
+    points: dict[str, Any] = {one: parse_grid(one, options[one]) for one in on_axes}
+    points |= {one: positive(one, axis) for one, axis in points.items() if one != "samples"}
     axis_sizes = (axis.size for axis in points.values())
     check_points("all options together", axis_sizes, LARGEST_DOCUMENT)
-    if "samples" in points:
-        points["samples"] = np.unique(np.rint(points["samples"]))
     return points | ({"lam": BEST} if searched else {})
 
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ..documents import check_writable
 from ..errors import InvalidArgument
+from ..files import check_writable
 from .best import bounds, optimum, plan
 from .command_runner import application, file_name, run
 from .curve import curve

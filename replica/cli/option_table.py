@@ -18,9 +18,8 @@ import numpy as np
 
 from solvers.results import Array
 
-from ..array_files import Wanted, read_array
-from ..documents import open_regular
 from ..errors import OUR_NAMES, InvalidArgument
+from ..files import Wanted, open_regular, read_array
 from ..observables import BEST
 from ..problem import (
     ACTIVATIONS,
@@ -44,10 +43,10 @@ SEARCHED = ("lam", "eta")  # parameters that take BEST in the place of a number
 FOLLOWING = ("alpha0", "alpha")  # an option, and its word for as many samples as the readout's
 
 
-def single_number(name: str, grid: Array) -> float:
-    """The only value of a grid; one of several is refused."""
+def single_number(name: str, grid: Array, otherwise: str = "") -> float:
+    """The only value of a grid; one of several is refused, with what to do ``otherwise``."""
     if grid.size != 1:
-        allowed = "a single number here (run the command once for each)"
+        allowed = f"a single number here (run the command once for each{otherwise})"
         raise InvalidArgument(name, grid.tolist(), allowed)
     return float(grid[0])
 
@@ -118,7 +117,8 @@ OPTION_FILE = (
     (files("replica.cli") / "problem.toml")
     .read_text("utf-8")
     .format(
-        activations=", ".join(ACTIVATIONS),
+        # through a jump there is no gradient
+        activations=", ".join(ACTIVATIONS).replace("sign", "sign (of an sRF alone)"),
         readout_laws=", ".join(READOUT_LAWS),
         grid_forms=GRID_FORMS,
     )
@@ -153,7 +153,6 @@ GROUP_FIELDS = (*SRF_FIELDS, "fractions", "bias")  # the keys of the table [grou
 MOST_TOML_BYTES = 2**20  # bytes: a thousand times a long problem file, read in seconds
 # Arrays that each option accepts, once read as float64.
 NUMBERS, MATRIX = (Wanted((axes, axes), "biuf", 8) for axes in (1, 2))
-MEANS_LINE = 'means = [[1, 0], [-1, 0]], or typed, --inputs "{means=[[1,0],[-1,0]]}"'
 MIXTURE_KEYS = {"means": MATRIX, "covariances": MATRIX._replace(axes=(2, 3)), "fractions": NUMBERS}
 
 
@@ -162,6 +161,7 @@ def read_mixture(mixture: Any) -> GaussianMixture:
 
     Its keys hold lists, or names of files beside it.  Mistakes are InvalidArgument of --inputs.
     """
+    means_line = 'means = [[1, 0], [-1, 0]], or typed, --inputs "{means=[[1,0],[-1,0]]}"'
     typed, folder = "[inputs]" if isinstance(mixture, dict) else str(mixture), Path()
     if isinstance(mixture, dict):
         mixture_table = mixture
@@ -170,7 +170,7 @@ def read_mixture(mixture: Any) -> GaussianMixture:
     else:
         mixture_table, folder = read_toml("inputs", Path(typed)), Path(typed).parent
     if not {"means"} <= mixture_table.keys() <= MIXTURE_KEYS.keys():
-        listed = f"{', '.join(MIXTURE_KEYS)}, the first given: {MEANS_LINE}"
+        listed = f"{', '.join(MIXTURE_KEYS)}, the first given: {means_line}"
         raise InvalidArgument("inputs", typed, f"a table of {listed}")
     try:
         mixture_arrays = {

@@ -25,6 +25,7 @@ from .option_table import (
     FOLLOWING,
     GRIDS,
     GROUP_FIELDS,
+    HELP,
     LARGEST_DOCUMENT,
     OF_PROBLEMS,
     SRF_FIELDS,
@@ -64,11 +65,11 @@ class Request:
     theory: str | None
     loss: Loss
 
-    def refuse_grids(self, *, allowed: Container[str] = ()) -> None:
-        """Refuse grids of model fields that are not among ``allowed``."""
+    def refuse_grids(self, *, allowed: Container[str] = (), otherwise: str = "") -> None:
+        """Refuse grids of model fields not among ``allowed``, with what to do ``otherwise``."""
         for name, grid in self.grids.items():
             if name not in allowed:
-                single_number(name, grid)
+                single_number(name, grid, otherwise)
 
     def single_model(self) -> SpikedRandomFeatures:
         """The only model asked for; grids of model fields are refused."""
@@ -98,7 +99,7 @@ def parse_request(
             raise InvalidArgument(name, options[name], allowed)
     for name in ("student", "target", *required):
         if name not in options:
-            raise InvalidArgument(name, None, "given")
+            raise InvalidArgument(name, None, f"given: {HELP[name]}")
     is_step = _way(options) in ("a step", "several steps")
     reuse = single_number("reuse", parse_grid("reuse", options.get("reuse", 0.0)))
     theory = options.get("theory", "network" if reuse else None)

@@ -17,18 +17,18 @@ from numpy.typing import ArrayLike
 
 from solvers.results import Array
 
-from .. import documents
+from .. import files
 from ..convex import Loss
 from ..display import Progress, bar, text
 from ..errors import InvalidArgument, shorten
-from ..observables import NOTED_SHIFT, NOTHING_LEARNED, SEARCHED_RANGES
+from ..observables import CHANGES, NOTED_SHIFT, NOTHING_LEARNED, SEARCHED_RANGES
 from ..plotting import check_latex, picture, style, symbol
 from ..problem import LabelLaw, Problem, SpikedRandomFeatures
 from ..steps import reason_not_covered
 
 PICTURES = (".png", ".pdf", ".svg", ".eps")
 Notes = Annotated[
-    bool, typer.Option(help="Say how far the theory at d = 1000 is, and an sRF from its network.")
+    bool, typer.Option(help="Say how far d = 1000 is, and an sRF from its network, even if near.")
 ]
 NOTED = {  # sentence on the relative change of an error, by its name as a column
     "finite_size_shift": "these are limits d -> inf; in the theory at d = 1000 the {error} at "
@@ -66,7 +66,7 @@ class Output:
         named_files = {os.path.realpath(path) for path in read if "\0" not in str(path)}
         for name, path, suffixes in (("out", self.out, tables), ("plot", self.plot, PICTURES)):
             if path is not None:
-                documents.check_writable(name, path, suffixes)
+                files.check_writable(name, path, suffixes)
                 if os.path.realpath(path) in named_files:
                     raise InvalidArgument(name, str(path), "a file that no other option names")
                 named_files.add(os.path.realpath(path))
@@ -78,13 +78,15 @@ class Output:
         *,
         figure: Callable[[], Any] | None = None,
         rows: Sequence[dict[str, Any]] | None = None,
+        paper: Sequence[dict[str, Any]] | None = None,
         printed: Sequence[str] = (),
         dataset: Callable[[], Any] | None = None,
     ) -> None:
         """Save the ``document`` and the ``figure``, and print the document, as JSON or by ``show``.
 
-        A .csv or .tex file holds ``rows``, the document's points unless given, the latter those
-        columns that are always ``printed``; a .nc file the ``dataset``.
+        A .csv file holds ``rows``, the document's points unless given; a .tex file the rows of a
+        ``paper``, the same unless given, with columns that are always ``printed``; a .nc file the
+        ``dataset``.
         """
         if self.out is not None:
             table_rows = document.get("points", ()) if rows is None else rows
@@ -93,11 +95,11 @@ class Output:
                 # in memory, since HDF5 does not survive a disk that is full
                 file_content = bytes(dataset().to_netcdf(None, engine="h5netcdf"))
             elif suffix == ".json":
-                file_content = (documents.to_json(document) + "\n").encode()
+                file_content = (files.to_json(document) + "\n").encode()
             elif suffix == ".tex":
-                file_content = documents.to_tex(table_rows, symbol, printed).encode()
+                file_content = files.to_tex(paper or table_rows, symbol, printed).encode()
             else:
-                file_content = documents.to_csv(table_rows).encode()
+                file_content = files.to_csv(table_rows).encode()
             save(self.out, file_content)
         try:
             if self.plot is not None and figure is not None:
@@ -105,7 +107,7 @@ class Output:
                     save(self.plot, picture(figure(), self.plot.suffix[1:].lower()))
         finally:  # a figure that cannot be drawn is known
             if self.as_json:
-                answer(documents.to_json(document))
+                answer(files.to_json(document))
             else:
                 show()
 
@@ -166,7 +168,7 @@ def errors_first(table_columns: Container[Any], loss: Loss) -> list[str]:
 
 def save(path: Path, file_content: bytes) -> None:
     """Write a file, and say so."""
-    documents.write_file(path, file_content)
+    files.write_file(path, file_content)
     say(f"wrote {path}")
 
 
@@ -195,6 +197,14 @@ def answers_only() -> Iterator[None]:
         ANSWERS.reset(token)
 
 
+def with_options(sentence: str) -> str:
+    """A ``sentence`` of the library, with options in the place of its arguments."""
+    named = {"time_limit=": "--time-limit ", "time_limit": "--time-limit", "most=": "--most"}
+    for argument, option in named.items():
+        sentence = sentence.replace(argument, option)
+    return sentence
+
+
 def note_theory(model: SpikedRandomFeatures) -> None:
     """Write which theory of a step a model has, and that its network has one of its own."""
     dimension_text = f" at d = {model.dimension:g}" * bool(np.isfinite(model.dimension))
@@ -207,32 +217,39 @@ def note_theory(model: SpikedRandomFeatures) -> None:
         say(f"note: theory of the sRF, the published equivalent{dimension_text}{network_hint}")
 
 
-def note_farthest(
+def farthest_note(
     points: Sequence[dict[str, Any]],
     axes: Sequence[str],
     error: str,
-    least: float,
-    searched: Container[str],
-) -> None:
-    """Write a note on the largest relative change of the ``error`` over the points.
+    asked: bool,
+    network_eta: Callable[[dict[str, Any]], str] | None,
+) -> str:
+    """Note on the largest relative changes of the ``error`` over the points; empty for none.
 
-    The points have columns of NOTED, and of the ``axes``, which name the place.  Changes below
-    ``least`` are not noted.  A best eta that is ``searched`` may be another at a finite dimension.
+    The points have columns of NOTED, and of the ``axes``, which name the place.  Changes that are
+    small or not known are noted only where ``asked``.  Where the best eta is searched,
+    ``network_eta`` says of a point what that of the network is.
     """
     points = [point for point in points if point["converged"]]  # others have a warning
+    sentences = []
     for name, note in NOTED.items():
-        changes = np.array([point.get(name, 0.0) for point in points], dtype=float)
-        farthest_point, shift = points[farthest(changes)], np.nan_to_num(changes[farthest(changes)])
-        if unknown_count := int(np.isnan(changes).sum()):
-            where = f" at {unknown_count} of {len(points)} points" * (unknown_count < len(points))
+        noted_points = [point for point in points if name in point]
+        changes = np.array([point[name] for point in noted_points], dtype=float)
+        unknown_count = int(np.isnan(changes).sum())
+        if asked and unknown_count:
+            where = f" at {unknown_count} of {changes.size} points" * (unknown_count < changes.size)
             change_text = f"{name.replace('_', ' ')} is not known{where}"
-            say(f"note: the {change_text}: no answer, or none in time")
-        if abs(shift) > max(least, 5e-4):  # of an error: smaller ones would be printed as 0.0 %
-            point_text = ", ".join(f"{axis} = {text(farthest_point[axis])}" for axis in axes)
+            sentences.append(f"the {change_text}: no answer, or none in time")
+        least = 5e-4 if asked else CHANGES[name].noted  # smaller ones would be printed as 0.0 %
+        if np.any(np.abs(changes) > least):
+            point, shift = noted_points[farthest(changes)], changes[farthest(changes)]
+            place = ", ".join(f"{axis} = {text(point[axis])}" for axis in axes)
             change = f"{shift:+.0%}" if abs(shift) > NOTED_SHIFT else f"{shift:+.1%}"
-            sentence = note.format(error=error.replace("_", " "), place=point_text, change=change)
-            eta_hint = "; the best eta may be another, too: --dimension 1000 searches it there"
-            say(f"note: {sentence}{eta_hint * ('eta' in searched and name == 'finite_size_shift')}")
+            sentences.append(note.format(error=error.replace("_", " "), place=place, change=change))
+            if network_eta is not None:
+                of_size = "; the best eta may be another, too: --dimension 1000 searches it there"
+                sentences[-1] += of_size if name == "finite_size_shift" else network_eta(point)
+    return "; and ".join(sentences)
 
 
 def farthest(changes: ArrayLike) -> int:
@@ -240,27 +257,40 @@ def farthest(changes: ArrayLike) -> int:
     return int(np.abs(np.nan_to_num(changes)).argmax())
 
 
-def note_edges(at_edge: ArrayLike) -> None:
-    """Write a note where the best value of a parameter is at an end of the range searched.
+def note_edges(points: Sequence[Mapping[str, Any]]) -> None:
+    """Write a note where the best value of a parameter is at an end of the range searched, and
+    where it is beside values that were not solved.
 
-    ``at_edge`` has the names of these parameters at every point.
+    Points have the best values, and the names ``at_edge`` of those that are the one or the other.
     """
-    edges_of_points = [str(one) for one in np.ravel(at_edge)]
-    at_end = sorted({name for one in edges_of_points for name in one.split()})
-    if at_end:
-        ranges = ", ".join("{} {:g} to {:g}".format(one, *SEARCHED_RANGES[one]) for one in at_end)
-        say(
-            f"note: at {sum(map(bool, edges_of_points))} of {len(edges_of_points)} points the best "
-            f"{' or '.join(at_end)} is at the edge of the range searched ({ranges}): beyond it the "
-            f"test error may fall in this theory, as --{at_end[0]} with values there tells"
-        )
+    best_beside_unsolved = (
+        "beside values that were not solved, at which the test error may be lower: a grid, "
+        "--{option} 0.01:10:9:log, says why"
+    )
+    best_at_range_end = (
+        "at the edge of the range searched ({ranges}): beyond it the test error may fall in this "
+        "theory, as --{option} with values there tells"
+    )
+    noted: dict[str, list[list[str]]] = {best_at_range_end: [], best_beside_unsolved: []}
+    for point in points:
+        names = str(point.get("at_edge", "")).split()
+        distances = {x: np.abs(np.log(np.divide(SEARCHED_RANGES[x], point[x]))) for x in names}
+        ends = [name for name in names if distances[name].min() < 1e-6]
+        noted[best_at_range_end].append(ends)
+        noted[best_beside_unsolved].append([name for name in names if name not in ends])
+    for sentence, of_points in noted.items():
+        if names := sorted({name for of_point in of_points for name in of_point}):
+            ranges = ", ".join("{} {:g} to {:g}".format(x, *SEARCHED_RANGES[x]) for x in names)
+            where = f"at {sum(map(bool, of_points))} of {len(points)} points the best"
+            ending = sentence.format(ranges=ranges, option=names[0])
+            say(f"note: {where} {' or '.join(names)} is {ending}")
 
 
 def warn_of_failures(points: Sequence[dict[str, Any]]) -> None:
     """Write the number of points that did not converge, with the reasons, to standard error."""
     failed_statuses = [point["status"] for point in points if not point["converged"]]
     if failed_statuses:
-        why = "; ".join(dict.fromkeys(failed_statuses)).replace("time_limit", "--time-limit")
+        why = with_options("; ".join(dict.fromkeys(failed_statuses)))
         say(f"WARNING: {len(failed_statuses)} of {len(points)} points: {why}")
 
 

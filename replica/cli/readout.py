@@ -23,9 +23,20 @@ Tolerance = Annotated[
 ]
 
 
+def one_error(text: str) -> float:
+    """The error as typed, one number."""
+    try:
+        return float(text)
+    except ValueError:
+        allowed = f"one valid number such as 0.05, not {text} (run the command once for each)"
+        raise typer.BadParameter(allowed) from None
+
+
 Reach = Annotated[
-    float | None,
+    Any,
     typer.Option(
+        parser=one_error,
+        metavar="ERROR",
         help="An error such as 0.05, in the place of --samples: how many samples it needs.  Of "
         "classes that of the classification, else the test error.  low and high are the numbers "
         "for the error less and plus two standard errors over rows, as the band of --plot.",
@@ -107,7 +118,7 @@ def answer_readout(
 ) -> bool:
     """Errors at the samples and penalties, or the best of these, that the options describe; whether
     all are known.  The ``figure`` takes the model and the data set."""
-    model, points, loss = parse_given(options, best=True)
+    model, points, loss, columns_taken = parse_given(options, best=True)
     searched = isinstance(points["lam"], str)
     is_one_point = all(np.size(values) == 1 for values in points.values())
     if confusion and not (observables.has_classes(model) and is_one_point):
@@ -150,19 +161,21 @@ def answer_readout(
         return (point.plot_confusion() if point else figure(model, dataset)).figure
 
     output.write(document, show, figure=drawn, dataset=dataset.squeeze)
+    if columns_taken:
+        printing.say(f"note: {columns_taken}")
     if point and output.out and output.out.suffix.lower() != ".json":
         printing.say(f"note: {output.out} has the errors: --out FILE.json has --confusion, too")
     if isinstance(model, FeatureSample) and model.of_two:
         printing.say(f"note: classes {model.of_two}")
     if not isinstance(model, FeatureSample):  # of which a note of the curve says so
-        printing.note_edges(dataset.get("at_edge", ()))
+        printing.note_edges(document["points"])
     printing.warn_of_failures(document["points"])
     return bool(dataset.converged.all())
 
 
 def _reach(options: Options, output: Output, reach: float, most: Any, time_limit: float) -> bool:
     """Print the number of samples that an error needs; returns whether that is known."""
-    model, points, loss = parse_given(options, reach=True, best=True)
+    model, points, loss, columns_taken = parse_given(options, reach=True, best=True)
     lam = points["lam"] if isinstance(points["lam"], str) else points["lam"].tolist()
     if len(lam) > 1 and lam != BEST:
         raise InvalidArgument("lam", options["lam"], "one number with --reach, or best")
@@ -193,7 +206,8 @@ def _reach(options: Options, output: Output, reach: float, most: Any, time_limit
                 printing.say(f"note: low and high are {observables.BAND_TEXT}")
 
     output.write(document, show, figure=lambda: needed.plot().figure)
+    if columns_taken:
+        printing.say(f"note: {columns_taken}")
     if needed.note:
-        note = needed.note.replace("most=", "--most").replace("time_limit", "--time-limit")
-        printing.say(f"note: {note}")
+        printing.say(f"note: {printing.with_options(needed.note)}")
     return bool(np.isfinite(needed.samples))

@@ -309,9 +309,6 @@ def _store_errors(
         return np.asarray(np.max(changes, axis=0))
 
 
-TIGHT_TOLERANCE = 1e-11  # estimated error of a coordinate, for differences over some thousandths
-
-
 def errors_on_fixed_nodes(task: Task) -> Callable[[Task], Array]:
     """Function of tasks near ``task``, of one point each, that returns the test and training
     error (2,) on the nodes that resolve the point of ``task``.
@@ -323,6 +320,7 @@ def errors_on_fixed_nodes(task: Task) -> Callable[[Task], Array]:
     GivenUp
         Past the deadline.
     """
+    tight_tolerance = 1e-11  # of a coordinate, for differences over some thousandths
     no_errors = np.full(2, np.nan)
     evaluation = solve_convex(task, time_left())
     overlaps = evaluation.overlaps_at(slice(None))
@@ -334,13 +332,13 @@ def errors_on_fixed_nodes(task: Task) -> Callable[[Task], Array]:
         if given_up.status is Status.TIME:
             raise
         return lambda near: no_errors
-    start, _ = equations_of(task.model).solve(task.alpha, task.lam, overlaps, tol=TIGHT_TOLERANCE)
+    start, _ = equations_of(task.model).solve(task.alpha, task.lam, overlaps, tol=tight_tolerance)
 
     def errors_near(near: Task) -> Array:
         near_equations = equations_of(near.model)
         if near_equations.table.mu1.shape[0] != start.V2.shape[1]:
             return no_errors  # groups that responded alike no longer do
-        overlaps, result = near_equations.solve(near.alpha, near.lam, start, tol=TIGHT_TOLERANCE)
+        overlaps, result = near_equations.solve(near.alpha, near.lam, start, tol=tight_tolerance)
         errors_by_name = near_equations.errors(overlaps)
         error_pair = errors_by_name["test_error"], errors_by_name["train_error"]
         return np.where(result.converged, error_pair, np.nan)[:, 0]

@@ -436,6 +436,8 @@ def loss(spec: Any) -> Loss:
         "one of square, huber:DELTA, absolute, quantile:Q, logistic, hinge, squared_hinge, or a "
         "replica.Loss(value=..., derivative=...), on the command line as module:name"
     )
+    if "," in loss_text:
+        allowed_losses += "; of several run a command once for each, or learning_curve of a list"
     if loss_name == "exponential":
         allowed_losses += (
             "; the exponential loss is not offered: its derivative grows faster than the "

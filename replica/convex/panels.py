@@ -41,7 +41,6 @@ from .label_tables import (
 
 REACH = 7.5  # largest kappa: the Gaussian weight beyond is 1e-13
 MOST_NODES = 2**20  # of kappa and tau together; a pass over them takes some .2 s
-TAU_LEVEL = 2  # level of rules over tau where panels over tau are not needed
 
 
 def fitted_table(task: Task, overlaps: Overlaps, accuracy: float, order: int) -> LabelTable:
@@ -93,6 +92,7 @@ def fitted_rules(
 ) -> tuple[Places, Array, Rule]:
     """Fitted rule: N places, their weights (N,), and a rule over tau at each, (N, T, 1) and
     (N, T)."""
+    tau_level = 2  # level of rules over tau where panels over tau are not needed
     model, loss = task.model, task.loss
     first_panels = initial_panels(model)
     tau_ends: dict[tuple[int, float], tuple[Array, Array]] = {}  # ends of panels over tau, by place
@@ -108,7 +108,7 @@ def fitted_rules(
     def given_kappa(table: Table, panel_field: Field) -> Array:
         """Averages given kappa, (5, P, N): E s, -E s', E s^2, E[tau s - P s'] and the loss on a new
         sample.  They are closed forms for labels that are steps, sums over tau otherwise."""
-        labels = labels_at(model, table.places, tau_rule(model, table.places, TAU_LEVEL), order)
+        labels = labels_at(model, table.places, tau_rule(model, table.places, tau_level), order)
         s = scores(labels, loss, panel_field)
         new_loss = average("residual", labels, loss, panel_field.for_new_samples)[2]
         return np.stack([s.mean, s.slope, s.square, s.p_hat_term(panel_field)[..., 0], new_loss])
@@ -155,7 +155,7 @@ def fitted_rules(
     kappa_rule = Rule(*(panel_part[0] for panel_part in panels.rule(GAUSS_WEIGHTS)))
     places, kappa_weights = inputs.places_and_weights(kappa_rule)
     if closed_form:
-        return places, kappa_weights, tau_rule(model, places, TAU_LEVEL)
+        return places, kappa_weights, tau_rule(model, places, tau_level)
     tau_low, high = zip(*(tau_ends[place] for place in _place_keys(places)), strict=True)
     owner = np.repeat(np.arange(len(tau_low)), [panel_part.size for panel_part in tau_low])
     tau, weights = Panels(owner, np.concatenate(tau_low), np.concatenate(high)).rule(GAUSS_WEIGHTS)

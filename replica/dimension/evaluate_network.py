@@ -20,10 +20,6 @@ from ..saddle_point import (
 from .readout import class_error, solve_readouts
 from .tabulate import LoadedTable, loaded_rows, table_at_dimension
 
-DIMENSION_QUADRATURE_TOLERANCE, DIMENSION_RESIDUAL_TOLERANCE = 2e-3, 1e-8
-# Weight of dropped nodes over the tolerance of the quadrature, between LEAST_TOLERANCE and default.
-DROPPED_SHARE, LEAST_TOLERANCE = 1 / 200, 2e-6
-ENOUGH_PRODUCTS = 0.3  # of directions of the bulk, for each sample and neuron
 # Thresholds on 24 settings at d = 300 and 1000 (benchmarks/DIMENSION.md).
 # Share of the bulk's variance in the noise direction: errors are right up to .2, and 3.1 standard
 # errors off at .66, the next.
@@ -49,9 +45,13 @@ def evaluate_at_dimension(
     Errors are those of the ``limit`` times their ratio to it on tables of the same nodes, from
     which the rounding of steep features by few nodes nearly cancels.
     """
-    evaluation, tol = Evaluation(len(alpha)), DIMENSION_QUADRATURE_TOLERANCE if tol is None else tol
-    dimension_tol = float(np.clip(tol, LEAST_TOLERANCE, DIMENSION_QUADRATURE_TOLERANCE))
-    dropped = DROPPED_SHARE * dimension_tol
+    # weight of dropped nodes over the quadrature tolerance, between the least one and the default
+    dropped_share, least_tolerance = 1 / 200, 2e-6
+    enough_products = 0.3  # of directions of the bulk, for each sample and neuron
+    dimension_quadrature_tolerance, dimension_residual_tolerance = 2e-3, 1e-8
+    evaluation, tol = Evaluation(len(alpha)), dimension_quadrature_tolerance if tol is None else tol
+    dimension_tol = float(np.clip(tol, least_tolerance, dimension_quadrature_tolerance))
+    dropped = dropped_share * dimension_tol
     evaluation.overlaps, evaluation.conjugates = unknown_overlaps(len(alpha))
     ratios, limit_network = np.full((3, len(alpha)), np.nan), replace(model, dimension=np.inf)
     limit_errors = np.array([limit.test_error, limit.train_error, limit.classification_error])
@@ -86,7 +86,7 @@ def evaluate_at_dimension(
                 quadrature_error=np.maximum(change, limit.quadrature_error[chunk]),
                 iterations=readouts.passes,
                 nodes=np.full(len(chunk), tables[0].weights.size),
-                converged=fit_residual <= DIMENSION_RESIDUAL_TOLERANCE,
+                converged=fit_residual <= dimension_residual_tolerance,
                 open=~(change <= tol),
             )
             evaluation.overlaps.V1[chunk, 0, 0], evaluation.overlaps.V2[chunk, 0] = readouts.V.T
@@ -98,7 +98,7 @@ def evaluate_at_dimension(
     with deadline(time_limit * len(alpha)), np.errstate(all="ignore"):  # what is not finite is NaN
         try:
             loaded = loaded_rows(limit_network)
-            has_few = products_per_fit(model, alpha, model.dimension) < ENOUGH_PRODUCTS
+            has_few = products_per_fit(model, alpha, model.dimension) < enough_products
             noise_variance = loaded.loading_covariance[-1, -1] / model.dimension
             is_noisy = noise_variance > LARGEST_SHARE * float(model.geometry.c[0])
             noise_ratio = loaded.noise_ratio
@@ -108,7 +108,7 @@ def evaluate_at_dimension(
             failure_status = error.status if isinstance(error, GivenUp) else Status.NOT_FINITE
             evaluation.flag(evaluation.open.copy(), failure_status)
         solve_on_growing_tables(evaluation, np.flatnonzero(evaluation.open), tables_for, solve_on)
-    evaluation.close(DIMENSION_RESIDUAL_TOLERANCE)
+    evaluation.close(dimension_residual_tolerance)
     if noise_ratio > LARGEST_NOISE:
         test_shift, train_shift = np.abs(ratios[:2] - 1)
         is_far = train_shift > np.maximum(FARTHEST * test_shift, LEAST_SHIFT)

@@ -34,10 +34,6 @@ from ..equivalence import Table
 from ..saddle_point import CorrelatedGroup, MeanSquaredErrors, Susceptibility
 from .tabulate import LoadedRows, LoadedTable
 
-SETTLED, MOST_PASSES = 1e-8, 60  # of the leverage and its change, relative
-COMBINED_PASSES = 2  # that Anderson's method combines
-FREE = 1e12  # prior variance of an output intercept, relative to the largest other
-
 
 class Readouts(NamedTuple):
     """Readouts at P points.
@@ -182,15 +178,17 @@ def _iterate_leverage(
 ) -> Result:
     """Fixed point of a leverage, or of its change, at nodes with ``node_weights`` (N,), from
     ``leverage_start`` (P, N)."""
+    combined_passes = 2  # that Anderson's method combines
+    settled, most_passes = 1e-8, 60  # of the leverage and its change, relative
     return fixed_point(
         step,
         leverage_start,
-        tol=SETTLED,
+        tol=settled,
         size=lambda x: 1 + np.abs(x),
-        history=np.zeros((len(leverage_start), COMBINED_PASSES, 2, leverage_start.shape[1])),
+        history=np.zeros((len(leverage_start), combined_passes, 2, leverage_start.shape[1])),
         weights=node_weights,
         linear_below=1.0,
-        max_iterations=MOST_PASSES,
+        max_iterations=most_passes,
     )
 
 
@@ -254,13 +252,14 @@ def class_error(table: Table, centre: Array, variance: Array) -> Array:
 def _prior_roots(penalty: Array, susceptibility: Susceptibility) -> Array:
     """Roots (P, n, n) of the prior covariances: offsets by their ``penalty`` (P, n_0), special
     directions by (17.4)."""
+    free = 1e12  # prior variance of an output intercept, relative to the largest other
     special_roots = susceptibility.roots()[0]
     is_priced = np.isfinite(1 / np.where(penalty > 0, penalty, np.nan))
     variances = np.where(is_priced, 1 / np.where(is_priced, penalty, 1.0), 0.0)
     largest = np.maximum(variances.max(axis=1), (special_roots**2).max(axis=(1, 2)))[:, None]
     count = penalty.shape[1]
     root = np.zeros((len(penalty), count + special_roots.shape[1], count + special_roots.shape[2]))
-    root[:, range(count), range(count)] = np.sqrt(np.where(is_priced, variances, FREE * largest))
+    root[:, range(count), range(count)] = np.sqrt(np.where(is_priced, variances, free * largest))
     root[:, count:, count:] = special_roots
     return root
 

@@ -32,10 +32,6 @@ from ..equivalence import Table, zero_small
 from ..problem import Components, Model
 from ..saddle_point import DELTA, TabulatedRows
 
-SMALL_PRODUCT = 1e-6  # q c, where c_e has its slope at 0
-# values of q over the inverse of the largest covariance, and the polynomial through C(q) there
-FIT_POINTS, FIT_STEP, FIT_DEGREE = 10, 1e-3, 5
-
 
 @dataclass(frozen=True, eq=False)
 class LoadedRows(TabulatedRows):
@@ -67,10 +63,12 @@ class LoadedRows(TabulatedRows):
     def _at_zero(self) -> tuple[Array, Array, Array]:
         """C_FF, C_F_ C_F_^T and C_F_ C__ C_F_^T, with _ for the directions of the bulk.
         Eq. (23.1)"""
+        # q over the inverse of the largest covariance, and the polynomial through C(q) there
+        fit_points, fit_step, fit_degree = 10, 1e-3, 5
         largest_variance = np.linalg.eigvalsh(self._on_coordinates(np.zeros(1))[0][0])[-1]
-        q = FIT_STEP / largest_variance * np.arange(FIT_POINTS)
+        q = fit_step / largest_variance * np.arange(fit_points)
         C = self._on_coordinates(q)[0]
-        q_powers = np.vander(q / q[-1], FIT_DEGREE + 1, increasing=True)
+        q_powers = np.vander(q / q[-1], fit_degree + 1, increasing=True)
         C_fit = np.linalg.lstsq(q_powers, C.reshape(len(q), -1), rcond=None)[0]
         C_value, slope, half_curvature = C_fit[:3].reshape(3, *C.shape[1:])
         return C_value, -slope / q[-1], half_curvature / q[-1] ** 2
@@ -113,7 +111,8 @@ class LoadedRows(TabulatedRows):
     def share_of_directions(self) -> float:
         """D / d, where D = 1 / E rho^2 is the number of directions that the bulk of the rows makes
         use of.  docs/network.md, "How large d must be" """
-        c_e_slope = self.c_e(np.array([SMALL_PRODUCT / self.c]))[1][0]
+        small_product = 1e-6  # q c, where c_e has its slope at 0
+        c_e_slope = self.c_e(np.array([small_product / self.c]))[1][0]
         return float(self.c**2 / (self.c**2 - c_e_slope))
 
     @cached_property
@@ -166,13 +165,6 @@ class Sizes(NamedTuple):
 
 TABLE_SIZES = Sizes(10, 7, 5, 2**12), Sizes(16, 15, 5, 2**13), Sizes(20, 13, 6, 2**15)
 DROPPED = 1e-5  # share of the weight of nodes that are dropped: errors change by half of it
-ON_A_LINE = 3  # times as many nodes along them, of a single coordinate of the labels
-MOST_ON_GRID = 2  # coordinates of the labels in a product of Gauss rules
-LOADING_NODES = 32  # of the rule for s.x at an input
-# of the functions of loadings: degree, and size over the largest of degree two
-HIGHEST_DEGREE, SMALLEST_TERM = 12, 1e-7
-# least gain of a function of the inputs that the table has, and over the largest gain
-SMALLEST_GAIN, SMALLEST_OF_GAINS = 1e-4, 1e-3  # smaller ones change errors by 1e-6 to 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,12 +267,14 @@ def tabulate(model: Model, dimension: float, sizes: Sizes, dropped: float = DROP
 
 def _input_rule(coordinates: int, rest: int, sizes: Sizes, dropped: float) -> Rule:
     """Rule for standard normal coordinates of the labels, of the rest of u, and along b."""
-    if coordinates > MOST_ON_GRID:
+    most_on_grid = 2  # coordinates of the labels in a product of Gauss rules
+    on_a_line = 3  # times as many nodes along them, of a single coordinate of the labels
+    if coordinates > most_on_grid:
         from scipy.stats.qmc import Sobol
 
         sobol_points = Sobol(coordinates + rest + 1, rng=0).random(sizes.points)
         return Rule(ndtri(sobol_points), np.full(sizes.points, 1 / sizes.points))
-    finer = ON_A_LINE if coordinates == 1 else 1
+    finer = on_a_line if coordinates == 1 else 1
     counts = *[finer * sizes.coordinates] * coordinates, *[finer * sizes.rest] * rest, sizes.noise
     return drop_light_nodes(tensor_rule(*map(gauss_hermite, counts)), dropped)
 
@@ -302,9 +296,10 @@ def _loading_functions(
 ) -> tuple[Array, Array]:
     """The functions O_n of degree two or more, (f, N), for the products ``axes`` a_k (k, N); and
     the mean of mu_0^2 over loadings, (N,).  Eq. (23.4)"""
+    loading_nodes = 32  # of the rule for s.x at an input
     if not axes.any():  # the limit
         return np.zeros((0, len(weights))), model.student.moments(along_u, c).mean ** 2
-    loading_sd, a_rule = np.sqrt((axes**2).sum(axis=0)), gauss_hermite(LOADING_NODES)
+    loading_sd, a_rule = np.sqrt((axes**2).sum(axis=0)), gauss_hermite(loading_nodes)
     at = along_u + np.multiply.outer(a_rule.nodes, loading_sd)
     shift_ends = float(at.min()), float(at.max())
     (mu0,) = interpolant(lambda x: model.student.moments(x, c).mean[None], *shift_ends, at.size)(at)
@@ -322,9 +317,11 @@ def _loading_functions(
 def _degrees(loading_sizes: Array) -> Iterator[tuple[int, ...]]:
     """Sorted indices of the coordinates in products of two or more, (0, 0, 2) for z_0^2 z_2, that
     are not too small at ``loading_sizes`` (k,) of E a_k^2 / c."""
+    # of the functions of loadings: degree, and size over the largest of degree two
+    highest_degree, smallest_term = 12, 1e-7
     term_shares = loading_sizes / (1 + loading_sizes.sum())
-    least_term = SMALLEST_TERM * term_shares.max() ** 2
-    for degree in range(2, HIGHEST_DEGREE + 1):
+    least_term = smallest_term * term_shares.max() ** 2
+    for degree in range(2, highest_degree + 1):
         for term_axes in combinations_with_replacement(range(len(loading_sizes)), degree):
             multinomial = factorial(degree) / _root_of_factorials(term_axes) ** 2
             if multinomial * term_shares[list(term_axes)].prod() > least_term:
@@ -342,9 +339,11 @@ def _leading(functions: Array, weights: Array, dimension: float, noise: float) -
     The gain of one is its second moment times the dimension over the mean of mu_2^2, to which the
     readout's responses are compared.
     """
+    # least gain of a function of the inputs that the table has, and over the largest gain
+    smallest_gain, smallest_of_gains = 1e-4, 1e-3  # smaller ones change errors by 1e-6 to 1e-4
     if not len(functions):
         return functions
     function_gains, gain_vectors = np.linalg.eigh((functions * weights) @ functions.T)
-    least_gain = min(SMALLEST_GAIN * noise / dimension, SMALLEST_OF_GAINS * function_gains[-1])
+    least_gain = min(smallest_gain * noise / dimension, smallest_of_gains * function_gains[-1])
     gain_kept = function_gains > max(least_gain, 1e-13 * function_gains[-1])
     return gain_vectors[:, gain_kept][:, ::-1].T @ functions

@@ -28,8 +28,6 @@ from ..problem import Model
 SLOW, KINKS_END = 0.5, 8.0
 SLOW_SIZES, KINK_SIZES = (5, 7, 9, 12, 16, 20, 24), (12, 16, 22, 30, 40, 50, 60)
 LONG_SIZES = (120, 180, 270, 400, 600, 900)  # for the only direction that needs many nodes
-# Panels end at +-11, where the Gaussian weight 1e-27 suppresses growing functions.
-PANELS_END = 11.0
 
 
 def rules(model: Model) -> Iterator[Rule]:
@@ -50,6 +48,8 @@ def rules(model: Model) -> Iterator[Rule]:
     QuadratureError
         If there are too many spikes for a tensor product.
     """
+    # Panels end at +-11, where the Gaussian weight 1e-27 suppresses growing functions.
+    panels_end = 11.0
     spike_count = model.geometry.r.shape[1]
     if spike_count > 1:
         yield from _tensor_rules(model)
@@ -59,15 +59,15 @@ def rules(model: Model) -> Iterator[Rule]:
     thin_layers = known_layers(model)
     width = min([1e-6, *(width for _, width in thin_layers if width > 1e-15)])
     layer_places = sorted({0.0, *(place for place, _ in thin_layers)})
-    layer_panels, smooth = graded_breaks(layer_places, PANELS_END, width), not target_jumps(model)
+    layer_panels, smooth = graded_breaks(layer_places, panels_end, width), not target_jumps(model)
     for node_count in (64, 128, 256, 512, 1024) if smooth else ():
         yield trapezoid(node_count, half_range(node_count))
     for node_count in (8, 12, 18, 27, 40):
-        yield gauss_legendre(node_count, layer_panels, PANELS_END)
+        yield gauss_legendre(node_count, layer_panels, panels_end)
     for node_count in (2048, 4096, 8192, 16384) if smooth else ():
         yield trapezoid(node_count, half_range(node_count))
     for panel_length in (0.5, 0.2, 0.08, 0.03) if not smooth else ():
-        yield gauss_legendre(20, layer_panels, PANELS_END, panel_length)
+        yield gauss_legendre(20, layer_panels, panels_end, panel_length)
 
 
 def _tensor_rules(model: Model) -> Iterator[Rule]:

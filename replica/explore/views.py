@@ -24,7 +24,6 @@ from .texts import State, number_of, options_of, request_of
 
 # Errors in the place of a figure: their messages are sentences.
 REFUSALS = (InvalidArgument, ConvergenceError, QuadratureError, MemoryError)
-MAP_SIDE = 24  # values of a map along each axis
 
 
 def picture(figure: Any, kind: str) -> bytes:
@@ -97,8 +96,9 @@ def _draw_earlier(ax: Axes, state: State, earlier: State, errors_now: xr.Dataset
 
 def map_view(state: State) -> View:
     """The error over rates of the step and samples of the readout: a phase diagram."""
+    map_side = 24  # values of a map along each axis
     request, lam = request_of(state), number_of(state, "lam")
-    axis_texts = {"eta": f"0.1:20:{MAP_SIDE}:log", "alpha": texts.coarse(state["alpha"], MAP_SIDE)}
+    axis_texts = {"eta": f"0.1:20:{map_side}:log", "alpha": texts.coarse(state["alpha"], map_side)}
     rates, alphas = (tuple(parse_grid(name, text).tolist()) for name, text in axis_texts.items())
     map_errors = cached_results.curve(request.single_model(), lam, request.loss, alphas, rates)
     eta, alpha = (texts.grid_code(text) for text in axis_texts.values())

@@ -27,7 +27,6 @@ from .strata import Posterior, Stratified, wrong_outputs
 
 Given = FirstLayer | FeatureSample | FeatureMoments
 TOLERANCE = 1e-3  # relative, of errors, that strata are asked for; the theory is off by 1 / n
-ROUGH_SHARE = 0.2  # of the tolerance, that errors are known to which are only compared
 WIDER = 1.1  # factor of variances, for the sensitivity of a classification error
 
 # Errors of one readout: of the target and of the label, in the loss, and of the class; the part of
@@ -136,6 +135,7 @@ class _Point:
 
         Raises ``GivenUp`` where that is not reached.
         """
+        rough_share = 0.2  # of the tolerance, that errors are known to which are only compared
         if not isinstance(model, FirstLayer):  # of one level, with no error of strata
             self.account["quadrature_error"] = 0.0
             stratified = model.stratified(self.samples)
@@ -149,9 +149,9 @@ class _Point:
         most_directions = first_count if model.beside is not None else max(first_count, len(SHARES))
         for directions in range(first_count, most_directions + 1):
             self.account["directions"] = directions
-            rough = self._solved(model.stratified(0, directions), ROUGH_SHARE)
+            rough = self._solved(model.stratified(0, directions), rough_share)
             wider = model.stratified(0, directions + 1, last=3)
-            beyond = rough if wider is None else self._solved(wider, ROUGH_SHARE)
+            beyond = rough if wider is None else self._solved(wider, rough_share)
             wider_change = _largest_change(rough, beyond)
             if wider_change <= direction_tol:
                 break

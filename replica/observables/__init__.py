@@ -34,6 +34,7 @@ from .sample_allocation import SECONDS_A_USE, SampleAllocation, sample_allocatio
 from .samples_needed import BAND_TEXT, SamplesNeeded, samples_needed, wanted_error
 from .solution import Solution, solve, solve_layer
 from .theory_changes import (
+    CHANGES,
     NOTED_SHIFT,
     NOTHING_LEARNED,
     few_products_note,

@@ -49,11 +49,6 @@ from ..saddle_point import (
 )
 
 RIDGE_QUADRATURE_TOLERANCE = 1e-10
-RIDGE_RESIDUAL_TOLERANCE = 1e-10
-# Largest change of an error of fresh samples from the limit, up to which it is that of reused ones:
-# errors are 1.2 % off simulation at 3.1 %, and 3 and 8 % off at 4.3 and 11 %.
-FARTHEST_OF_REUSED = 0.035
-CLASSIFICATION_TOLERANCE = 1e-8
 # Nodes of a table times pairs of groups, or of many groups four times these: a point of ridge
 # regression keeps some ten arrays so large of every table, in all below 1 GB.
 LARGEST_TABLE = 2**23
@@ -112,6 +107,9 @@ def _at_own_dimension(
     taken for that on fresh samples, unless it is large: benchmarks/REUSE.md has both beside
     simulations.
     """
+    # Largest change of an error of fresh samples from the limit, up to which it is that of reused
+    # ones: errors are 1.2 % off simulation at 3.1 %, and 3 and 8 % off at 4.3 and 11 %.
+    farthest_of_reused = 0.035
     fresh_model = model.on_fresh_samples.of_one_kind
     limit = evaluate(replace(fresh_model, dimension=np.inf), alpha, lam, time_limit=time_limit)
     if model.reuse:
@@ -121,7 +119,7 @@ def _at_own_dimension(
     evaluation = evaluate_at_dimension(fresh_model, limit, alpha, lam, tol, time_limit)
     if model.reuse:
         errors, of_limit = (np.array([e.test_error, e.train_error]) for e in (evaluation, limit))
-        is_far_from_limit = np.abs(errors / of_limit - 1).max(axis=0) > FARTHEST_OF_REUSED
+        is_far_from_limit = np.abs(errors / of_limit - 1).max(axis=0) > farthest_of_reused
         evaluation.flag(evaluation.converged & is_far_from_limit, Status.FAR_FROM_LIMIT)
         evaluation.overlaps, evaluation.conjugates = unknown_overlaps(len(alpha))
     return evaluation
@@ -224,6 +222,8 @@ def evaluate_at_bias(
     """Solutions at the points (alpha[i], lam[i]), arrays (P,), and at the model's bias, whether or
     not a bias is trained; to the quadrature tolerance ``tol``, or that of the loss, within
     ``time_limit`` seconds a point."""
+    classification_tolerance = 1e-8
+    ridge_residual_tolerance = 1e-10
     square = loss.is_square and not model.labels.channel  # so this is ridge regression
     if tol is None:
         tol = RIDGE_QUADRATURE_TOLERANCE if square else LOSS_QUADRATURE_TOLERANCE
@@ -251,10 +251,10 @@ def evaluate_at_bias(
     # (h - C)^2 - 2 P.g + S^2 has, C^2 + S^2 is at most twice that power and twice the error.
     label_power = table.label_power.sum() - (0.0 if square else table.noise)  # Eqs. (4.7), (4.11)
     is_rounded = (result.test_error < IN_DOUBT * label_power) | (result.train_error < 0)
-    result.close(RIDGE_RESIDUAL_TOLERANCE if square else LOSS_RESIDUAL_TOLERANCE, is_rounded)
+    result.close(ridge_residual_tolerance if square else LOSS_RESIDUAL_TOLERANCE, is_rounded)
     if model.labels.binary:
         class_rows = np.flatnonzero(result.converged)
-        class_tol = CLASSIFICATION_TOLERANCE if square else min(CLASSIFICATION_TOLERANCE, tol / 10)
+        class_tol = classification_tolerance if square else min(classification_tolerance, tol / 10)
         with suppress(GivenUp), deadline(end_of_points - monotonic()):
             class_error = classification_error(model, result.overlaps_at(class_rows), class_tol)
             result.store(class_rows, classification_error=class_error)

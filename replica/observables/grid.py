@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from solvers import executors
-from solvers.results import Array
+from solvers.results import Array, Status
 
 from ..convex import Loss
 from ..convex import loss as as_loss
@@ -225,17 +225,18 @@ class Grid:
             axes = [axis for axis in self.axes if axis not in POINT_AXES]
             grid_variables[name] = axes, np.reshape(values, [self.axes[axis].size for axis in axes])
 
-    def ends(self) -> "Grid":
-        """The points at the first and the last value of every axis."""
-        ends = {name: [*dict.fromkeys((0, values.size - 1))] for name, values in self.axes.items()}
-        shape = [values.size for values in self.axes.values()]
-        points = np.arange(np.prod(shape)).reshape(shape)[np.ix_(*ends.values())].ravel()
+    def thinned(self) -> "Grid":
+        """The points at the first, the middle and the last value of every axis."""
+        sizes = {name: values.size for name, values in self.axes.items()}
+        kept = {name: [*dict.fromkeys((0, n // 2, n - 1))] for name, n in sizes.items()}
+        shape = [*sizes.values()]
+        points = np.arange(np.prod(shape)).reshape(shape)[np.ix_(*kept.values())].ravel()
         points_of_model = np.prod(shape) // len(self.models)  # whose axes are the last
         return replace(
             self,
-            axes={name: values[ends[name]] for name, values in self.axes.items()},
+            axes={name: values[kept[name]] for name, values in self.axes.items()},
             models=[self.models[index] for index in np.unique(points // points_of_model)],
-            losses=[self.losses[index] for index in ends.get("loss", [0])],
+            losses=[self.losses[index] for index in kept.get("loss", [0])],
             columns={name: values[points] for name, values in self.columns.items()},
         )
 
@@ -300,6 +301,7 @@ def _solved_columns(
     *,
     workers: int = 1,
     progress: Progress | None = None,
+    partial_results: bool = False,
     **settings: Any,
 ) -> dict[str, Array]:
     """The columns of :class:`Grid` of every model with every loss at all alpha and lam; of what is
@@ -322,23 +324,45 @@ def _solved_columns(
         for size in [len(a) if is_given or loss.is_square else 64]
         for i in range(0, len(a), size)
     ]
-    block_columns = computed(grid_blocks, workers, progress)
+
+    def missing(block: int) -> dict[str, Array]:
+        """Columns of the points of a block, as not solved."""
+        count = len(grid_blocks[block].args[2])
+        return {name: np.full(count, value) for name, value in unsolved_row([*shown]).items()}
+
+    block_columns = computed(grid_blocks, workers, progress, missing if partial_results else None)
     return {name: np.concatenate([columns[name] for columns in block_columns]) for name in shown}
 
 
 def computed(
-    tasks: Sequence[Callable[[], Any]], workers: int, progress: Progress | None
+    tasks: Sequence[Callable[[], Any]],
+    workers: int,
+    progress: Progress | None,
+    missing: Callable[[int], Any] | None = None,
 ) -> list[Any]:
-    """Results of the ``tasks``, by ``workers`` processes."""
+    """Results of the ``tasks``, by ``workers`` processes; at Ctrl-C, if some are known, with those
+    of ``missing`` in the place of the others, where that is given."""
     if not (isinstance(workers, (int, np.integer)) and workers >= 1):
         raise InvalidArgument("workers", workers, "a whole number of processes, 1 or more")
     task_results: dict[int, Any] = {}
     cells, count = range(len(tasks)), len(tasks)
-    for task, result in executors.run_all(lambda i: tasks[i](), cells, None, min(workers, count)):
-        task_results[task] = result
-        if progress is not None:
-            progress(len(task_results), count)
+    results = executors.run_all(lambda i: tasks[i](), cells, None, min(workers, count))
+    try:
+        for task, result in results:
+            task_results[task] = result
+            if progress is not None:
+                progress(len(task_results), count)
+    except KeyboardInterrupt:
+        if missing is None or not task_results:
+            raise
+        task_results = {task: missing(task) for task in cells} | task_results
     return [task_results[task] for task in cells]
+
+
+def unsolved_row(names: Sequence[str], status: str = str(Status.INTERRUPTED)) -> dict[str, Any]:
+    """The columns of these ``names`` of a point that was not solved."""
+    known = {"converged": False, "status": status, "iterations": 0, "at_edge": ""}
+    return {name: known.get(name, np.nan) for name in names}
 
 
 def _columns(

@@ -53,7 +53,6 @@ from .solution import AtPoint, Solution, solve, solve_layer
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PLACES_PER_BLOCK = 2**16  # places at once, some ten arrays of .5 MB for each group of neurons
 
 # Average over the components given kappa, and mean and variance in each of them, (M N,).
 Conditional = tuple[Callable[[Array], Array], Array, Array]
@@ -194,13 +193,14 @@ class LearnedAlong(LearnedFunction):
         return partial(average_components, component_chance, shape), target_t.h, target_t.spread
 
     def _average(self, kappa: ArrayLike, function_of_law: Callable[..., Array]) -> Array:
+        places_per_block = 2**16  # some ten arrays of .5 MB for each group of neurons
         (t,), kappa_shape = flat_kappa(kappa, 1)
         input_components = self._model.components
         spikes_n, component_count = input_components.slope.shape[2], len(input_components.shares)
-        rule_sizes = [n for n in NODES_PER_AXIS[spikes_n] if n**spikes_n <= 2 * PLACES_PER_BLOCK]
+        rule_sizes = [n for n in NODES_PER_AXIS[spikes_n] if n**spikes_n <= 2 * places_per_block]
         plain, zeros = partial(average_components, np.ones((1, t.size)), t.shape), np.zeros(t.size)
         kappa_means = np.full_like(function_of_law(plain, zeros, zeros, zeros), np.nan)
-        kappas = max(1, PLACES_PER_BLOCK // (component_count * rule_sizes[1] ** spikes_n))
+        kappas = max(1, places_per_block // (component_count * rule_sizes[1] ** spikes_n))
         with suppress(GivenUp), deadline(TIME_LIMIT):
             kappas_known = t.size if self.point.converged else 0
             for block in (slice(start, start + kappas) for start in range(0, kappas_known, kappas)):

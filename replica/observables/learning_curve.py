@@ -25,6 +25,7 @@ from .grid import (
     point_axis,
     scalar_arguments,
     solve_grid,
+    unsolved_row,
 )
 from .optimum import Optimum, of_square, optimal_eta, optimal_lambda
 from .readout_curves import column_names, notes_on, refuse_limit_options
@@ -167,6 +168,7 @@ def at_best(
     workers: int = 1,
     noted: Sequence[str] = (),
     progress: Progress | None = None,
+    partial_results: bool = False,
 ) -> Grid:
     """:func:`learning_curve` with the best value of every ``searched`` parameter, lam, eta, or
     both, at every point of a grid, and the ``noted`` of CHANGES."""
@@ -185,7 +187,8 @@ def at_best(
     check_points("a grid", (len(models), len(curve_points)), 10**5)
     row = partial(_best_point, names, best_search, time_limit=time_limit)
     tasks = [partial(row, one, **place) for one, place in itertools.product(models, curve_points)]
-    best_rows = computed(tasks, workers, progress)
+    missing = (lambda _: unsolved_row([*names, "at_edge"])) if partial_results else None
+    best_rows = computed(tasks, workers, progress, missing)
     curve_columns = {key: np.array([row[key] for row in best_rows]) for key in best_rows[0]}
     scalar_axes = scalar_arguments(**curve_grids, **point_values)
     return Grid(model, curve_axes | point_axes, models, curve_columns, [SQUARE], scalar_axes)
@@ -198,12 +201,6 @@ def _best_point(
     try:
         best_at = search(model, **at)
     except ConvergenceError as error:
-        unknown_values = dict.fromkeys(names, np.nan)
-        return unknown_values | {
-            "converged": False,
-            "status": str(getattr(error, "status", error)),
-            "iterations": 0,
-            "at_edge": "",
-        }
+        return unsolved_row([*names, "at_edge"], str(getattr(error, "status", error)))
     best = {name: getattr(best_at if name == "eta" else best_at.point, name) for name in names}
     return best | {"status": best_at.point.status.value, "at_edge": " ".join(best_at.at_edge)}

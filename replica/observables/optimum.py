@@ -108,7 +108,8 @@ class Optimum(AtPoint):
     def _facts(self) -> dict[str, Any]:
         names = ("lam", "test_error") if np.isnan(self.eta) else ("lam", "eta", "test_error")
         best_values = {name: getattr(self, name) for name in names}
-        at_edge = {"at_edge": self.at_edge} if self.at_edge else {}
+        edge_text = f"{', '.join(self.at_edge)}: at an end of the range searched or solved"
+        at_edge = {"at_edge": edge_text} if self.at_edge else {}
         of_scale = bool(self.at_edge) and isinstance(self.point.model, FeatureSample)
         notes = [*self.point.notes, *[BEST_AT_END] * of_scale]
         note_facts = {"notes": "; ".join(notes)} if notes else {}

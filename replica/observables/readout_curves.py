@@ -21,15 +21,15 @@ from ..saddle_point import ERRORS
 # Residual degrees of freedom, of strata and of rows: docs/theory.md 20 and 22 say what they were
 # found on, and the sensitivity of several classes.
 FEWEST_DEGREES, FEWEST_OF_ROWS = 40.0, 1.0
-LARGEST_SENSITIVITY, FEWEST_OF_CLASS = 0.35, 3
+LARGEST_SENSITIVITY, FEW_OF_CLASS, FEWEST_OF_RARER = 0.35, 10, 3
 FEWEST_OF_HINGE = 60
 FEW_DEGREES = (
     "few residual degrees of freedom: at a finite n the test error may differ by more than 5 %, "
     "the training error by more than 10 %; the classification error mostly by less"
 )
 SENSITIVE = (
-    "few samples of a class, and its classification error depends on which they are: it may be "
-    "5 to 20 % too low, and far more where it is itself below some 5 %"
+    "few samples of a class: the classification error may be up to 20 % too low, and far more "
+    "where it is below 5 %"
 )
 # Simulated: of ten classes 4 to 5 % low at p = 80, 1.6 % at p = 240, of five 1.4 % at p = 80.
 FEWEST_NEURONS_OF_CLASS = 15
@@ -92,14 +92,14 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
     samples = point_columns.get("samples", np.nan)  # none on a curve over alpha
     by_rows = model.by_rows(samples)
     fewest_degrees = FEWEST_DEGREES + (FEWEST_OF_ROWS - FEWEST_DEGREES) * by_rows
-    # with few samples of a class errors are near those of a guess, whatever the variance
+    # with few samples of a class errors are too low at small sensitivities, too
     sensitive = point_columns.get("classification_sensitivity", np.nan * residual_degrees)
     if model.binary:
         rarer = min(np.mean(model.labels > 0), np.mean(model.labels < 0))
-        has_few = by_rows & (samples * rarer < FEWEST_OF_CLASS)
+        has_few = by_rows & (samples * rarer < FEWEST_OF_RARER)
     else:
-        fewest_samples = FEWEST_OF_CLASS * model.outputs
-        has_few = (sensitive > LARGEST_SENSITIVITY) | ((sensitive > 0) & (samples < fewest_samples))
+        few = samples <= FEW_OF_CLASS * model.outputs
+        has_few = (sensitive > LARGEST_SENSITIVITY) | ((sensitive > 0) & few)
     loss = point_columns.get("loss", getattr(point_columns, "attrs", {}).get("loss"))
     loss = loss.name if isinstance(loss, Loss) else loss
     notes_of_all = dict.fromkeys(notes_of_sample(model), residual_degrees > -np.inf)

@@ -18,8 +18,8 @@ from solvers.resources import deadline
 from solvers.results import ConvergenceError
 
 from ..display import Displayed, Progress, progress_callback
-from ..documents import plain
 from ..errors import InvalidArgument, answering
+from ..files import plain
 from ..plotting import plot_allocation
 from ..problem import MAX_NUMBER, LabelLaw, axis, check_step, describe, limits, number
 from .grid import computed
@@ -89,9 +89,14 @@ class SampleAllocation(Displayed):
 
     @property
     def notes(self) -> list[str]:
-        """Notes on the best use: nothing learned, few samples of a layer, other uses that are
-        as good, and a budget that may be meant for N."""
+        """Notes on uses that are not known, and on the best one: nothing learned, few samples of a
+        layer, other uses that are as good, and a budget that may be meant for N."""
         best_use, use_notes = self.best, [ratio_note(self.budget, "budget")]
+        if unsolved_n := sum(np.isnan(plan.test_error) for plan in self.plans):
+            use_notes.append(
+                f"{unsolved_n} of {len(self.plans)} uses were not solved, or not in time "
+                "(time_limit=600 gives each ten minutes)"
+            )
         if best_use.test_error > (1 - NOTHING_LEARNED) * self.zero_error:
             return [
                 f"no use is better than predicting 0, of error {self.zero_error:.4g}: the student "

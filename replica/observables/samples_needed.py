@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-FEWEST_SAMPLES = 4.0  # samples that are tried
 BAND_TEXT = f"of the error less and plus {BARS} standard errors over rows"
 
 
@@ -217,6 +216,9 @@ def samples_needed(
         notes.append(beyond_note(model))
     if lam == BEST and "lam" in str(finite.at_edge.values[nearest]).split():
         notes.append(BEST_AT_END)
+    if np.isfinite(samples + stderr[-1]) and np.isnan(high):
+        still = f"the error plus {BARS} standard errors is still above {target:g} at {n[-1]:g}"
+        notes.append(f"high is not known: {still} samples, the largest tried (most= tries more)")
     if (rises_at := n[(n > samples) & (values > target)]).size:
         rise = f"the error rises above {target:g} again, at {rises_at[0]:g} samples"
         notes.append(f"{rise}, by less than its standard error over rows")
@@ -278,19 +280,20 @@ def needed_on(samples: Array, errors: Array, target: float, slack: Any = 0.0) ->
 
 
 def _tried_samples(model: Given, most: float | None) -> Array:
-    """Numbers of samples, from FEWEST_SAMPLES to the largest."""
+    """Numbers of samples, from the fewest to the largest."""
+    fewest_samples = 4.0  # samples that are tried
     # of a layer, a hundred times its features
     usual = model.most_by_rows if isinstance(model, FeatureSample) else 100.0 * model.width
-    allowed = f"{2 * FEWEST_SAMPLES:g} or more samples"
+    allowed = f"{2 * fewest_samples:g} or more samples"
     most = usual if most is None else most
-    largest = number("most", most, 2 * FEWEST_SAMPLES, MAX_NUMBER, allowed)
+    largest = number("most", most, 2 * fewest_samples, MAX_NUMBER, allowed)
     if isinstance(model, FeatureSample) and largest > usual:
         try:
             model.stratified(largest)
         except InvalidArgument as error:
             raise InvalidArgument("most", round(largest), error.allowed) from None
-    tried_count = 2 + int(np.ceil(6 * np.log10(largest / FEWEST_SAMPLES)))  # six in a decade
-    tried_samples = np.geomspace(FEWEST_SAMPLES, largest, tried_count)
+    tried_count = 2 + int(np.ceil(6 * np.log10(largest / fewest_samples)))  # six in a decade
+    tried_samples = np.geomspace(fewest_samples, largest, tried_count)
     # next to all rows, which are few and given, errors may turn
     near_all = np.multiply([0.85, 0.9, 0.95], usual)
     near_rows = near_all if isinstance(model, FeatureSample) and largest >= usual else []

@@ -14,7 +14,7 @@ from ..convex import Loss
 from ..convex import loss as as_loss
 from ..display import Displayed
 from ..errors import answering
-from ..given import Given, ReadoutPoints
+from ..given import FeatureSample, Given, ReadoutPoints
 from ..plotting import add_legend, error_drawn, mark_place, plot_confusion, plot_curve, setting
 from ..problem import (
     SpikedRandomFeatures,
@@ -228,9 +228,13 @@ class Solution(Displayed):
         return samples | {"lam": self.lam}
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """The errors at ten times fewer to ten times more samples, a star at this point."""
+        """The errors at ten times fewer to ten times more samples, of features up to all rows; a
+        star at this point."""
         (name, value), (_, lam) = self.place.items()
-        axes: dict[str, Any] = {name: value * np.geomspace(0.1, 10, 41), "lam": lam}
+        fewest = max(value / 10, 1.0) if name == "samples" else value / 10
+        rows = len(self.model.labels) if isinstance(self.model, FeatureSample) else np.inf
+        most = max(value, min(10 * value, rows))  # few rows may be too few for Gaussian strata
+        axes: dict[str, Any] = {name: np.geomspace(fewest, most, 41), "lam": lam}
         curve = solve_grid(self.model, **axes, loss=self.loss).dataset()
         ax = plot_curve(curve, ax)
         mark_place(ax, value, getattr(self, error_drawn(curve)), setting(name, value))
@@ -358,7 +362,7 @@ def solve(
             conjugates=Conjugates(*(overlap[0] for overlap in evaluated_point.conjugates)),
             **{name: getattr(evaluated_point, name).item() for name in ridge.COLUMNS},
         )
-    if flag("raise_on_failure", raise_on_failure) and not solution.converged:
+    if not solution.converged and flag("raise_on_failure", raise_on_failure):
         place = ", ".join(f"{name}={value:g}" for name, value in solution.place.items())
         raise ConvergenceError(
             f"at {place}: {solution.status.value} "

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from solvers.quadrature import QuadratureError
 from solvers.resources import GivenUp
-from solvers.results import Array
+from solvers.results import Array, ConvergenceError
 
 from ..convex import Loss
 from ..dimension import products_per_fit
@@ -18,7 +18,6 @@ from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
 
 NOTED_SHIFT = 0.02  # of the test error: simulations of that size show it
-LARGEST_RATIO = 100.0  # of n/d: beyond it a number of samples n may be meant
 NOTHING_LEARNED = 1e-3  # least gain over the error of predicting 0, relative: less is none
 
 
@@ -42,8 +41,9 @@ def network_after_steps(model: SpikedRandomFeatures) -> SpikedRandomFeatures:
 def ratio_note(alpha: ArrayLike, name: str = "alpha") -> str:
     """Sentence where the largest ``alpha``, or ratio of another name, is probably a number of
     samples; else empty."""
+    largest_ratio = 100.0  # of n/d: beyond it a number of samples n may be meant
     ratio = np.max(alpha, initial=0.0)
-    return bool(ratio > LARGEST_RATIO) * (
+    return bool(ratio > largest_ratio) * (
         f"{name} = {ratio:g} is n/d, samples over input dimension: for n = {ratio:g} samples "
         f"give {ratio:g}/d"
     )
@@ -98,7 +98,7 @@ class Change(NamedTuple):
             if other_model is not fresh and np.any(here > 0):
                 here = here if fresh is model else np.where(np.isfinite(here), error(fresh), np.nan)
                 changed_error = error(other_model)
-        except (InvalidArgument, QuadratureError, GivenUp):  # there is none, or it takes long
+        except (InvalidArgument, QuadratureError, ConvergenceError):  # none, or not in time
             changed_error = np.nan
         with np.errstate(divide="ignore", invalid="ignore"):
             error_change = np.divide(changed_error, here) - 1

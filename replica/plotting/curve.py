@@ -333,7 +333,7 @@ def _shades(values: Array) -> Any:
     return ScalarMappable(norm(values.min(), values.max()), figure_elements.COLOUR_MAP)
 
 
-AT_END = "at an end of the range searched"
+AT_END = "at an end of the range searched or solved"
 
 
 def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":

@@ -34,7 +34,6 @@ NAMED_COLOURS = {
 }  # fmt: skip
 SMALL = "small"  # the font of legends and titles
 BARS = 2  # standard errors shown
-LEGEND_GAP = 0.05  # inches around a legend under its axes
 FEW = 5  # points, up to which a line of theory has marks: of more these look like measured ones
 REFERENCE: dict[str, Any] = {"color": "0.4", "linestyle": ":", "linewidth": 1.0}
 
@@ -287,6 +286,7 @@ def panels_below(ax: "Axes", *shares: float) -> list["Axes"]:
 def add_legend(ax: "Axes", below: Sequence["Axes"] = ()) -> "Axes":
     """``ax`` with a legend that covers nothing: inside it, or where there is no place under it and
     the panels ``below``, in a constrained layout."""
+    legend_gap = 0.05  # inches around a legend under its axes
     entries = ax.get_legend_handles_labels()
     if not any(entries):
         return ax
@@ -313,7 +313,7 @@ def add_legend(ax: "Axes", below: Sequence["Axes"] = ()) -> "Axes":
     panel_box = lowest.get_tightbbox()  # with its labels
     left, right = max(panel_box.x0, 0), min(panel_box.x1, figure.bbox.x1)
     centre_shift = left + right - lowest.bbox.x0 - lowest.bbox.x1, panel_box.y0 - lowest.bbox.y0
-    inches = centre_shift[0] / (2 * figure.dpi), centre_shift[1] / figure.dpi - LEGEND_GAP
+    inches = centre_shift[0] / (2 * figure.dpi), centre_shift[1] / figure.dpi - legend_gap
     legend_transform = lowest.transAxes + ScaledTranslation(*inches, figure.dpi_scale_trans)
     under: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "borderaxespad": 0}
     under["bbox_transform"] = legend_transform

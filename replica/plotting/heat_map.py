@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-MOST_CONTOURS = 8  # of contours
 WIDE_RANGE = 5  # factor between values from which colours are of their logarithm
-UNKNOWN = "0.85"  # the colour of values that are not known
 
 
 def is_map(curve: "xarray.Dataset", name: str) -> bool:
@@ -86,13 +84,14 @@ def draw_heat_map(
 ) -> None:
     """``values`` (y, x) as colours with a bar called ``label``, and contours of them, or of others,
     at its ticks; grey where nothing is known."""
+    unknown = "0.85"  # the colour of values that are not known
     from matplotlib.colors import LogNorm
 
     finite = values[np.isfinite(values)]
     if finite.size < values.size:
-        ax.fill_between([], [], color=UNKNOWN, label="not converged")
+        ax.fill_between([], [], color=unknown, label="not converged")
     wide = finite.size > 0 and finite.min() > 0 and finite.max() / finite.min() > WIDE_RANGE
-    ax.set_facecolor(UNKNOWN)
+    ax.set_facecolor(unknown)
     norm = LogNorm() if wide else None
     mesh = ax.pcolormesh(x, y, values, cmap=COLOUR_MAP, shading="nearest", norm=norm)
     set_scale(ax, x)
@@ -124,13 +123,14 @@ def contour_levels(low: float, high: float) -> list[float]:
     >>> [round(level, 9) for level in contour_levels(0.02, 0.9)]
     [0.05, 0.1, 0.2, 0.5]
     """
+    most_contours = 8  # of contours
     from matplotlib.ticker import LogLocator, MaxNLocator
 
-    locator: Any = MaxNLocator(MOST_CONTOURS)
+    locator: Any = MaxNLocator(most_contours)
     if low > 0 and (decades := np.log10(high / low)) > np.log10(WIDE_RANGE):
         level_digits = ((1.3, [1, 1.5, 2, 3, 5, 7]), (2.5, [1, 2, 5]), (4, [1, 3]), (np.inf, [1]))
         subs = next(subs for most, subs in level_digits if decades < most)
-        locator = LogLocator(subs=subs, numticks=MOST_CONTOURS)
+        locator = LogLocator(subs=subs, numticks=most_contours)
     return [float(level) for level in locator.tick_values(low, high) if low < level < high]
 
 

@@ -212,8 +212,8 @@ class Activation:
         ]
         if abs(slope_mean - h1) > 1e-7 * max(1.0, abs(h1)):
             allowed = (
-                "continuous, as there is no gradient at a jump, and its derivative, if given, "
-                "that of the function"
+                "continuous, as there is no gradient at a jump (an sRF of r, c and gamma takes "
+                "it), and its derivative, if given, that of the function"
             )
             raise InvalidArgument("student", self.name, allowed)
         return h1, float(h2**2 + rest_variance), float(h2)

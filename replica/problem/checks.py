@@ -13,7 +13,7 @@ from solvers.arrays import to_host
 from solvers.results import Array
 
 from ..errors import InvalidArgument, install
-from ..tables import is_number
+from ..files import is_number
 
 # The largest number that is accepted, and the inverse of the smallest, far beyond any use: their
 # powers in the equations, up to the fourth of a rate and of a readout, stay finite.
@@ -205,12 +205,23 @@ def plain_array(name: str, values: Any) -> Array:
     not_finite = ~(np.abs(array) <= MAX_NUMBER)  # NaN too
     if not_finite.any():
         first_index = tuple(np.argwhere(not_finite)[0].tolist())
-        place = f" at {list(first_index)}, the first of {not_finite.sum()}" if first_index else ""
-        allowed = f"finite, up to {MAX_NUMBER:g}"
+        column, leave_out = _column_at(values, first_index)
+        place = f" at {list(first_index)}{column}, the first of {not_finite.sum()}"
+        place, allowed = place if first_index else "", f"finite, up to {MAX_NUMBER:g}"
         if name == "features":
-            allowed += " (keep the rows of numpy.isfinite(features).all(axis=1), of labels too)"
+            allowed += " (keep the rows of numpy.isfinite(features).all(axis=1), of labels too"
+            allowed += f", or {leave_out}" * bool(leave_out) + ")"
         raise InvalidArgument(name, f"{array[first_index]:g}{place}", allowed)
     return array
+
+
+def _column_at(table: Any, place: Sequence[int]) -> tuple[str, str]:
+    """Name of the column at the last index of a ``place`` in a table, and how to leave it out;
+    empty of an array."""
+    if not (hasattr(table, "columns") and place):
+        return "", ""
+    column = list(table.columns)[place[-1]]
+    return f", column {column!r}", f"leave out the column: .drop(columns={column!r})"
 
 
 def any_array(name: str, values: Any) -> Array:
@@ -246,9 +257,9 @@ def _floats(name: str, values: Any) -> Array:
         elif array_given.ndim:  # the first entry that is no number
             entries = np.ndenumerate(array_given)
             place, entry = next(((i, x) for i, x in entries if not is_number(x)), ((), values))
-            got = f"{str(entry)!r} at {[*place]}"
-            if hasattr(values, "columns") and place:
-                got += f", column {values.columns[place[-1]]!r}"
+            column, leave_out = _column_at(values, place)
+            got = f"{str(entry)!r} at {[*place]}{column}"
+            allowed += f" ({leave_out})" * bool(leave_out)
         raise InvalidArgument(name, got, allowed) from None
 
 
@@ -387,6 +398,11 @@ def asked(model: Any, alpha: Any, samples: Any) -> tuple[str, Any]:
     if alpha is not None and samples is not None:
         raise InvalidArgument("samples", samples, "left out where alpha is given: it is alpha d")
     if samples is not None:
+        fewest, row_count = axis("samples", samples).min(), len(getattr(model, "features", ()))
+        if row_count and 0 < fewest < 1:
+            part = f"{fewest:g} of the {row_count} rows are {fewest * row_count:.0f}"
+            raise InvalidArgument("samples", float(fewest), f"a number of rows, 1 or more ({part})")
+        positive("samples", samples)
         return "samples", samples
     if alpha is None:
         allowed = "given: the number n of the readout's samples"

@@ -23,7 +23,6 @@ from .activation import ACTIVATIONS
 from .checks import real
 from .kinks import crossings
 
-MAX_NODES = 1000  # of a text's syntax tree, whose depth is then below Python's recursion limit
 ARGUMENT = re.compile(r"\b(?:z([1-4])|x)\b")
 OPERATORS: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add,
@@ -65,11 +64,12 @@ class Expression:
     argument: str = "target"
 
     def __post_init__(self) -> None:
+        max_nodes = 1000  # of a syntax tree, whose depth is then below the recursion limit
         try:
             with np.errstate(all="ignore"):
                 # Python accepts letters and digits of other alphabets, too
                 is_valid_text = len(self.text) <= 10_000 and self.text.isascii()
-                if not is_valid_text or sum(1 for _ in ast.walk(self._tree)) > MAX_NODES:
+                if not is_valid_text or sum(1 for _ in ast.walk(self._tree)) > max_nodes:
                     raise ValueError
                 self(*np.ones(4))  # evaluates every node of the tree
         except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):

@@ -10,7 +10,6 @@ from solvers.results import Array
 from ..errors import InvalidArgument, shorten
 from .checks import any_array, finite_array
 
-MOST_CLASSES = 20  # that whole numbers are taken for
 MISSING = "", "nan", "NaN", "NA", "<NA>", "NaT", "None"  # and so is text, unless classes name it
 
 
@@ -25,6 +24,7 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
            [1., 0., 0.],
            [0., 1., 0.]]), (0, 1, 2))
     """
+    most_classes = 20  # that whole numbers are taken for
     y = without_gaps("labels", labels, classes is None)
     y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
     are_numbers, are_vectors = isinstance(classes, tuple) and not classes, y.ndim > 1
@@ -48,14 +48,14 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
             raise InvalidArgument("classes", classes, allowed)
         found = names
     elif y.dtype.kind == "f" and found.tolist() != [0, 1]:
-        has_few_labels = 2 <= len(found) <= MOST_CLASSES and found.tolist() != [-1, 1]
+        has_few_labels = 2 <= len(found) <= most_classes and found.tolist() != [-1, 1]
         if has_few_labels and (found == np.rint(found)).all():
             raise _ambiguous(f"{len(found)} whole numbers of type float")
         return _varying_labels(finite_array("labels", y, 1)), None
-    elif 2 < len(found) <= MOST_CLASSES and y.dtype.kind == "i" and found[0] == -1:
+    elif 2 < len(found) <= most_classes and y.dtype.kind == "i" and found[0] == -1:
         raise _ambiguous(f"-1, often the code of a missing class, in {(y < 0).sum()} rows")
-    elif len(found) > MOST_CLASSES:
-        raise _ambiguous(f"{len(found)} names or whole numbers, more than {MOST_CLASSES}")
+    elif len(found) > most_classes:
+        raise _ambiguous(f"{len(found)} names or whole numbers, more than {most_classes}")
     if len(found) < 2:
         raise InvalidArgument("labels", f"{found[0]} in all rows", "of two classes or more")
     if len(found) == 2:

@@ -155,8 +155,6 @@ def cavity_jacobian(sample_classes: list[SampleClass], forms: Forms, mapped: Arr
 
 
 TINY = 1e-20j  # imaginary: derivatives have no rounding from differences
-MOST_STEPS, LONGEST_LOG_STEP = 60, 2.0  # iterations, and the longest step in log g
-NEAR_STEP, STEP_TOLERANCE = 0.1, 1e-10  # relative, of G: below it g moves, too; the last one
 
 
 class Cavity(NamedTuple):
@@ -260,6 +258,11 @@ class CavityEquations:
     def solve_cavity(self, cavity_start: Cavity | None = None) -> Cavity:
         """The g_b and G of (21.7) and (21.10), by Newton's method: in G alone until it is near, and
         from a large effective penalty lam / g on unless there is a ``cavity_start``."""
+        near_step, step_tolerance = (
+            0.1,
+            1e-10,
+        )  # relative, of G: below it g moves, too; the last one
+        most_steps, longest_log_step = 60, 2.0  # iterations, and the longest step in log g
         if cavity_start is None:
             sizes = [one.noise + (one.residual**2).sum(axis=-1) for one in self.samples if one.read]
             k_scale = max(float(response_size.max()) for response_size in sizes)
@@ -269,7 +272,7 @@ class CavityEquations:
         log_g_change: Array = np.zeros_like(g)
         G_step: Array = np.zeros_like(G)
         newton_count = 0
-        while newton_count < MOST_STEPS:
+        while newton_count < most_steps:
             check_time()
             tried_cavity, newton_count = (g * np.exp(log_g_change), G + G_step), newton_count + 1
             forms = self.forms(*tried_cavity)
@@ -278,9 +281,9 @@ class CavityEquations:
                 log_g_change, G_step = log_g_change / 2, G_step / 2
                 continue
             g, G = tried_cavity
-            if max(largest_violations) <= STEP_TOLERANCE:
+            if max(largest_violations) <= step_tolerance:
                 break
-            if largest_violations[0] > NEAR_STEP:
+            if largest_violations[0] > near_step:
                 G_jacobian = cavity_jacobian(self.samples, forms, G + G_violation)
                 G_step = np.linalg.solve(G_jacobian, -G_violation.ravel()).reshape(G.shape)
                 log_g_change = np.zeros_like(g)
@@ -289,6 +292,6 @@ class CavityEquations:
             G_step = local.change_G(G_violation)
             slopes = np.eye(len(g)) + local.stability * g / k_sum[:, None]
             log_g_change = -np.linalg.solve(slopes, g_violation + local.responses(G_step) / k_sum)
-            log_g_change *= min(1.0, LONGEST_LOG_STEP / float(np.abs(log_g_change).max()))
+            log_g_change *= min(1.0, longest_log_step / float(np.abs(log_g_change).max()))
             G_step = G_step + np.tensordot(log_g_change * g, local.change_G(local.by_g), 1)
         return Cavity(g, G, newton_count)

@@ -220,7 +220,6 @@ class Readout(CavityEquations):
 
 
 REUSE_QUADRATURE_TOLERANCE, REUSE_RESIDUAL_TOLERANCE = 1e-5, 1e-9
-ACCEPTED = 1e-3  # on the finest rule, where no tolerance is asked for: large rates, few samples
 IN_DOUBT = 1e3 * 4 * np.finfo(float).eps  # of the labels' power: rounding is a thousandth of it
 
 
@@ -241,6 +240,7 @@ def evaluate_reused(
     InvalidArgument
         If the loss is not the square, or more samples are reused than the step has.
     """
+    accepted = 1e-3  # on the finest rule, where no tolerance is asked for: large rates, few samples
     network_rows: Any = model.rows
     if not loss.is_square:
         raise InvalidArgument("loss", loss.name, "the square where samples of the step are reused")
@@ -249,7 +249,7 @@ def evaluate_reused(
         raise InvalidArgument("alpha0", network_rows.step.alpha0, allowed)
     evaluation, count = Evaluation(len(alpha)), len(alpha)
     starts: list[Cavity | None] = [None] * count
-    tol, accepted_error = (REUSE_QUADRATURE_TOLERANCE, ACCEPTED) if tol is None else (tol, tol)
+    tol, accepted_error = (REUSE_QUADRATURE_TOLERANCE, accepted) if tol is None else (tol, tol)
     neuron_kinds = tuple(tuple(kind_values.tolist()) for kind_values in network_rows.kinds)
     kind_shares = tuple(np.ravel(1.0 if model.fractions is None else model.fractions).tolist())
     overlap_sizes = len(kind_shares), len(kind_shares), 1 + network_rows.row_norms

@@ -77,9 +77,6 @@ SAMPLE_RULES = (
     (120, 40, 200, 18),
     (180, 56, 280, 24),
 )
-AT_ONCE = 2**9  # nodes at once: .5 MB for every function of z
-NODES_IN_ALL = 1e6  # nodes, of all kinds of neurons: 1 GB
-SMALLEST_VARIANCE = 1e-10  # of omega given z: a step so small smooths the student by as much
 
 
 class Features(NamedTuple):
@@ -182,8 +179,9 @@ def strata(
 ) -> SampleNodes:
     """Nodes of the given ``level`` for a single ``step``, and the features of ``kinds``, readouts
     and biases, there; with the fluctuation of the rows' ``norms``, or without."""
+    nodes_in_all = 1e6  # nodes, of all kinds of neurons: 1 GB
     along_s, along_q, along_z, along_noise = SAMPLE_RULES[level]
-    most_samples = NODES_IN_ALL / along_q / len(shares)
+    most_samples = nodes_in_all / along_q / len(shares)
     sample_inputs, y, weights = sample_nodes(step, along_s, along_noise, most_samples)
     q, q_weights = gauss_hermite(along_q)
     q_count = len(q)
@@ -219,12 +217,14 @@ def _neurons(
     nodes: int,
 ) -> Neurons:
     """Features of neurons of one first-step ``readout`` and ``bias``, with ``norms`` or without."""
+    smallest_variance = 1e-10  # of omega given z: a step so small smooths the student by as much
+    at_once = 2**9  # nodes at once: .5 MB for every function of z
     student, alpha0, eta = step.student, step.alpha0, step.eta * readout
     slope_moments = student.slope_moments_at(np.array([bias]), 1.0)[:, 0]
     h1, h2, t2, t3, s02, s12, s22, s03, s13, _ = slope_moments
     eta_over_alpha, mean_e, e_power = eta / alpha0, float(w @ e), float(w @ e**2)
     pi1 = 1 + eta * h2 * mean_e
-    omega_variance = max(eta**2 * e_power * (s02 + h2**2) / alpha0, SMALLEST_VARIANCE)
+    omega_variance = max(eta**2 * e_power * (s02 + h2**2) / alpha0, smallest_variance)
     c, r = pi1**2 + omega_variance, eta * h1 * N
     own = eta_over_alpha * e
 
@@ -252,7 +252,7 @@ def _neurons(
         S0, S1, S2, dS1 = smoothed_student(omega_mean)
         return np.vstack([of_mean @ S0.T, of_slope @ S1.T, wz @ S2.T, wz @ dS1.T])
 
-    sample_blocks = [sample_averages(slice(i, i + AT_ONCE)) for i in range(0, len(kappa), AT_ONCE)]
+    sample_blocks = [sample_averages(slice(i, i + at_once)) for i in range(0, len(kappa), at_once)]
     student_averages = np.hstack(sample_blocks)
     mean, Fz, by_rest, F_zpsi, F_psi2, F_he2, m_omega, z_S1, psi_S1, power_F = student_averages[:-1]
     F_omega_omega = student_averages[-1]

@@ -23,7 +23,6 @@ from .resolvent import Resolvent
 
 SMALLEST_X = 1e-18  # lower end of an interval that reaches 0, relative to its upper end
 NEGLIGIBLE_MASS = 1e-10  # x times the density, below which the spectrum counts as ended
-STEEP_MASS = 1e-7  # the same a millionth of x inside an edge, at least
 
 
 def support(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array, NDArray[np.bool_]]:
@@ -31,6 +30,7 @@ def support(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array, NDArray
 
     ``mass`` is x times the density on a grid of increasing x.
     """
+    steep_mass = 1e-7  # the same a millionth of x inside an edge, at least
 
     def density_at(places: Array) -> NDArray[np.bool_]:
         return mass_per_log(resolvent, places) > NEGLIGIBLE_MASS
@@ -47,7 +47,7 @@ def support(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array, NDArray
         factors[..., range(4), range(4)] = 1.0
         edges = inside + cell[..., 0] * (factors.prod(axis=-1) @ count)
         # in a tail the density at a cell's distance is as small as at its end
-        sharp = ((edges - inside) * (edges - outside) < 0) & (square[..., 0, 1] > STEEP_MASS**2)
+        sharp = ((edges - inside) * (edges - outside) < 0) & (square[..., 0, 1] > steep_mass**2)
     edges = np.where(sharp, edges, np.sqrt(inside * outside))
     if has_density[0]:
         edges[0, 0] = 0.0

@@ -29,7 +29,6 @@ from .edges import angle_of, density_ends, x_at_angle
 
 LOG_V_TOLERANCE = 1e-5  # on log V
 POINTS_PER_INTERVAL = 32  # of the grid between two edges
-NEGLIGIBLE_DENSITY = 1e-4  # x times the density that counts as zero: V is not exact
 LAYER_TOLERANCE = 3e-3  # on x times the density, and on the mass
 
 
@@ -108,6 +107,7 @@ def layer_spectrum(model: FirstLayer, samples: float, quadrature_tol: float) -> 
 
 def _spectrum_on_strata(model: FirstLayer, solver: "_BulkSolver", samples: float) -> LayerSpectrum:
     """The spectrum on one set of strata, without error estimates."""
+    negligible_density = 1e-4  # x times the density that counts as zero: V is not exact
     from scipy.interpolate import CubicSpline
 
     decades = np.log10(solver.highest / solver.lowest)
@@ -118,14 +118,14 @@ def _spectrum_on_strata(model: FirstLayer, solver: "_BulkSolver", samples: float
         """x times the density from one place to the next, from the nearest that is known."""
         nearest_V = min(known, key=lambda pair: abs(np.log(pair[0] / places[0])))[1]
         mass, V = solver.density_along(places, nearest_V)
-        with_density = zip(places, V, mass > NEGLIGIBLE_DENSITY, strict=True)
+        with_density = zip(places, V, mass > negligible_density, strict=True)
         known.extend((place, place_V) for place, place_V, is_inside in with_density if is_inside)
         return mass
 
     def density_at(places: Array) -> NDArray[np.bool_]:
-        return np.array([mass_along(place)[0] > NEGLIGIBLE_DENSITY for place in places[:, None]])
+        return np.array([mass_along(place)[0] > negligible_density for place in places[:, None]])
 
-    x, has_density = x_down[::-1], mass_along(x_down)[::-1] > NEGLIGIBLE_DENSITY
+    x, has_density = x_down[::-1], mass_along(x_down)[::-1] > negligible_density
     if not has_density.any():
         raise ConvergenceError("no density was found anywhere", None)
     layer_edges, outside = density_ends(x, has_density, density_at, pieces=2, rounds=8)

@@ -275,8 +275,8 @@ def spectrum(
             return find_spectrum()
     except GivenUp:
         message += (
-            " within its time_limit: many groups of neurons, a very narrow layer, or many given "
-            "neurons take minutes"
+            " within its time_limit (time_limit=600 gives it ten minutes): many groups of "
+            "neurons, a very narrow layer, or many given neurons take minutes"
         )
     except np.linalg.LinAlgError:
         message += ": a matrix of its equations is singular"

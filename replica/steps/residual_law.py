@@ -85,8 +85,7 @@ class NestedPanels(NamedTuple):
         adapted = halve_panels(tau_means, tau_panels, self.tol, most_panels, self.panels_at_once)
         if adapted is None:
             batch_text = f"the averages over the batch of a step: target {self.labels.target.name}"
-            varying_output = "less the network's output varies too quickly to settle; "
-            varying_output += "the sRF (--theory srf) needs none"
+            varying_output = "less the network's output varies too quickly to settle"
             raise QuadratureError(f"{batch_text} {varying_output}")
         return adapted
 
@@ -111,9 +110,6 @@ class NestedPanels(NamedTuple):
         """Number of panels of the first coordinate in a block: of the innermost coordinate as many
         as fit in the processor's cache."""
         return 64 if self.L.shape[1] > 1 else 2**10
-
-
-TAU_BLOCK = 2**14  # nodes of tau in a block, which fits in the processor's cache
 
 
 class ResidualLaw(NamedTuple):
@@ -291,15 +287,16 @@ def _tau_rule(placed_labels: LabelsAtPlaces, level: int) -> TauRule:
 def _nodes_by_rule(at_places: LabelsAtPlaces, rule_at: Callable[[Array], Rule]) -> TauRule:
     """Nodes of tau by a fixed rule at every place; ``rule_at`` returns the rules at some
     ``centre``, or a single one for all."""
+    tau_block = 2**14  # nodes of tau in a block, which fits in the processor's cache
     place_count, M = at_places.centre.shape[1], rule_at(at_places.centre[:, :1]).weights.shape[-1]
-    place_block = max(1, TAU_BLOCK // M)
+    place_block = max(1, tau_block // M)
 
     def nodes_of_tau() -> Iterator[TauNodes]:
         for index in np.split(np.arange(place_count), range(place_block, place_count, place_block)):
             tau, tau_weights = rule_at(at_places.centre[:, index])
             tau = np.broadcast_to(tau, (len(index), *tau.shape[-2:]))
             tau_weights = np.broadcast_to(tau_weights, (len(index), M))
-            for tau_columns in (slice(k, k + TAU_BLOCK) for k in range(0, M, TAU_BLOCK)):
+            for tau_columns in (slice(k, k + tau_block) for k in range(0, M, tau_block)):
                 block_weights = tau_weights[:, tau_columns]
                 block_tau = tau[:, tau_columns].reshape(block_weights.size, tau.shape[2]).T
                 yield np.repeat(index, block_weights.shape[1]), block_tau, block_weights.ravel()

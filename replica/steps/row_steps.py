@@ -79,7 +79,9 @@ def row_steps(step: Step, kinds: Kinds) -> tuple[tuple[Batch, ...], RowState]:
         return _row_steps(step, kinds, BATCH_TIME * seconds)
     except QuadratureError as error:
         slower_hint = _slower_steps(step, kinds, seconds / 10)  # a tenth of the limit for each rate
-        raise QuadratureError(f"{error}{slower_hint}; the sRF (--theory srf) needs none") from None
+        more_time = ", and time_limit=600 gives them more" * ("time_limit" in str(error))
+        other_ways = f"{slower_hint}; the sRF (--theory srf) needs none{more_time}"
+        raise QuadratureError(f"{error}{other_ways}") from None
 
 
 def _slower_steps(step: Step, kinds: Kinds, longest_seconds: float) -> str:

@@ -35,8 +35,6 @@ from ..problem import (
     problem_repr,
 )
 
-MOST_COORDINATES = 50  # of structured inputs: in the limit they are few of d
-
 
 def separated(inputs: GaussianMixture | None, factor: float) -> GaussianMixture:
     """The mixture with means that are multiplied by a factor."""
@@ -81,6 +79,7 @@ class Step(Problem):
     decay: Any = 0.0
 
     def __post_init__(self) -> None:
+        most_coordinates = 50  # of structured inputs: in the limit they are few of d
         bias_law = law_of_biases(self.bias)
         step_schedule = self._checked_schedule()
         alpha0, eta = step_schedule[0] if len(step_schedule) == 1 else (None, None)
@@ -93,9 +92,9 @@ class Step(Problem):
             step_target, input_laws = zip(*targets_and_inputs, strict=True)
             step_inputs = max(input_laws, key=lambda law: 0 if law is None else law.dimension)
             step_target = step_target if len(step_target) > 1 else step_target[0]
-        if step_inputs is not None and step_inputs.structured > MOST_COORDINATES:
+        if step_inputs is not None and step_inputs.structured > most_coordinates:
             allowed = (
-                f"structured in at most {MOST_COORDINATES} coordinates, of which d has many more "
+                f"structured in at most {most_coordinates} coordinates, of which d has many more "
                 "(FirstLayer(weights=..., inputs=...) takes a covariance of all d)"
             )
             raise InvalidArgument("inputs", f"{step_inputs.structured} coordinates", allowed)

@@ -1,5 +1,6 @@
 """Arrays in files of other libraries, on the command line: safetensors, ONNX, torch, CSV."""
 
+import gzip
 import importlib.util
 import json
 import re
@@ -11,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from replica.array_files import Wanted, read_array
-from tests.cli.commands import document, refusal
+from replica.files import Wanted, read_array
+from tests.cli.commands import document, refusal, theory
 from tests.cli.test_readout import LAYER, POINTS, files, layer, printed
 
 __all__ = ["files"]  # the folder of its arrays
@@ -146,7 +147,8 @@ NUMBERS = np.random.default_rng(0).standard_normal((60, 3)) + np.eye(3)[np.arang
 def write_table(name, header, *columns, separator=","):
     rows = zip(*columns, strict=True)
     lines = [header] * bool(header) + [separator.join(map(str, row)) for row in rows]
-    Path(name).write_text("\n".join(lines) + "\n", "utf-8-sig")
+    content = ("\n".join(lines) + "\n").encode("utf-8-sig")
+    Path(name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
 
 
 @pytest.mark.parametrize(
@@ -154,6 +156,7 @@ def write_table(name, header, *columns, separator=","):
     [
         ("a\tb\tc\tkind", "\t", "3"), ("a;b;c;kind", ";", "-1"), ("", ",", "3"),
         ("0,1,2,3", ",", "3"), ("2000,2001,2002,2003", ",", "2003"),
+        ("sep=;\r\na;b;c;kind", ";", "kind"), ("SEP=|\n0|1|2|3", "|", "3"),
     ],
 )  # fmt: skip
 def test_labels_are_a_column_of_the_table_of_features(header, separator, column, capsys):
@@ -163,7 +166,7 @@ def test_labels_are_a_column_of_the_table_of_features(header, separator, column,
     at = "--samples 30 --lam 0.1"
     expected = document(capsys, f"readout --features F.npy --labels y.npy {at}")
     assert expected["problem"] == {"features": "60 x 3", "classes": 3}
-    for suffix in ("csv", "tsv"):
+    for suffix in ("csv", "tsv", "csv.gz"):
         write_table(f"t.{suffix}", header, *NUMBERS.T, KINDS, separator=separator)
         line = f"readout --features ./t.{suffix} --labels t.{suffix}:{column} {at}"
         found = document(capsys, line)
@@ -196,10 +199,42 @@ def test_columns_of_tables_that_are_no_features(capsys):
     assert found["problem"]["features"] == "60 x 3"
 
 
+def test_which_columns_were_taken_is_said(capsys):
+    """Of tables, also of labels alone; by their names, or by their numbers where they have none."""
+    np.save("F.npy", NUMBERS)
+    np.save("y.npy", KINDS)
+    write_table("t.csv", "a,b,c,d,kind,size", *NUMBERS.T, NUMBERS[:, 0], KINDS, NUMBERS[:, 1])
+    write_table("bare.csv", "", *NUMBERS.T, np.arange(60) % 2)
+    for tables, words in (
+        ("t.csv --labels t.csv:-1 --strata t.csv:kind",
+         "features: 4 columns, a ... d; labels: column size, numbers"),
+        ("bare.csv --labels bare.csv:-1", "features: 3 columns, 0, 1, 2; labels: column 3, 2 clas"),
+        ("bare.csv --labels y.npy", "features: 4 columns, 0 ... 3; labels: 3 classes"),
+        ("F.npy --labels t.csv:kind", "features: 3 columns; labels: column kind, 3 classes"),
+        ("F.npy --labels y.npy", ""),
+    ):  # fmt: skip
+        for points in ("--samples 30", "--reach 0.2"):
+            line = f"readout --features {tables} --lam 0.1 {points}"
+            assert theory(line) in (0, 1)
+            err = capsys.readouterr().err
+            assert words in err
+            assert ("note: features: " in err) == bool(words)
+
+
 GAP = "a,kind\n1,cat\n,cat\n"
 BAD_TABLES = {
-    "a,b,kind\n1,2,cat\n\n3,red,dog\n": ["--features", "'red' at [1, 1], column 'b'"],
-    GAP: ["--features must be finite", "keep the rows of numpy.isfinite", "got nan at [1, 0]"],
+    "a,b,kind\n1,2,cat\n\n3,red,dog\n": [
+        "--features",
+        "'red' at [1, 1], column 'b'",
+        "(leave out the column: .drop(columns='b')), in Python",
+    ],
+    GAP: [
+        "--features must be finite",
+        "keep the rows of numpy.isfinite",
+        "got nan at [1, 0]",
+        "or leave out the column: .drop(columns='a')",
+        "[1, 0], column 'a', the first of 1",
+    ],
     "a,kind\n1,cat\nnan,dog\n": ["--features must be finite", "got nan at [1, 0]"],
     "a,kind\ninf,cat\n2,dog\n": ["--features must be finite", "got inf at [0, 0]"],
     "1,cat\n2,dog\n3,cat\n": ["t.csv:NAME of one of its columns, 0, 1, got t.csv:kind"],

@@ -2,9 +2,11 @@
 
 import json
 
+import pytest
 import xarray
 
-from tests.cli.commands import document, refusal, validate
+import replica
+from tests.cli.commands import document, refusal, theory, validate
 from validation import figures
 
 STEP = "--student tanh --target sin --alpha0 2 --alpha .5,2 --lam .1"
@@ -22,6 +24,13 @@ def test_a_comparison_over_any_parameter(capsys):
     assert [p for p in found["points"] if (p["eta"], p["beta"]) == (3, 0.5)] == [
         {"eta": 3, "beta": 0.5} | point for point in alone
     ]
+
+
+def test_a_theory_that_takes_too_long_is_no_verdict(capsys):
+    line = f"compare {STEP} --eta 1 {SMALL} --time-limit 1e-9"
+    found = document(capsys, line, validate, status=1)
+    assert found["verdict"].startswith("The theory did not converge everywhere")
+    assert found["points"][0]["test_error"] is None
 
 
 def test_laws_of_the_readout_side_by_side(tmp_path, capsys):
@@ -103,6 +112,34 @@ def test_an_interruption_says_what_is_kept(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("CELLS", "2")
     assert validate(f"compare {line.partition(' ')[2]}") == 130
     assert "none is kept: with --store FOLDER they are" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "grids", ["--eta 1,2 --alpha 1 --lam .1", "--eta 1 --alpha 1,2 --lam best"]
+)
+def test_an_interrupted_curve_has_what_was_solved(grids, tmp_path, capsys, monkeypatch):
+    """Ctrl-C in the second of two tasks; a file that was there stays."""
+
+    def one_task(task, cells, *_):
+        yield 0, task(0)
+        if len(cells) > 1:
+            raise KeyboardInterrupt
+
+    line = f"curve --student tanh --target sin --alpha0 2 {grids} --out {tmp_path / 'a.csv'}"
+    assert theory(line) == 0
+    complete = (tmp_path / "a.csv").read_text().splitlines()
+    monkeypatch.setattr("solvers.executors.run_all", one_task)
+    assert theory(f"{line} --plot {tmp_path / 'a.png'}") == 130
+    assert "interrupted; 1 of 2 points were not solved" in capsys.readouterr().err
+    header, first, last = (tmp_path / "a-incomplete.csv").read_text().splitlines()
+    assert [header, first] == complete[:2]
+    assert ",False," in last
+    assert "not converged: interrupted before it was solved" in last
+    assert (tmp_path / "a.csv").read_text().splitlines() == complete
+    assert not (tmp_path / "a.png").exists()
+    step = replica.GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0)
+    with pytest.raises(KeyboardInterrupt):  # in Python as ever
+        replica.learning_curve(step, eta=[1.0, 2.0], beta=1.0, alpha=1, lam=0.1)
 
 
 def test_the_layers_drawn_are_a_theory_on_the_command_line(capsys):

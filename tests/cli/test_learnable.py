@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import replica
+from solvers.results import ConvergenceError
 from tests.cli.commands import document, refusal, theory, validate
 from tests.problems import PUBLISHED
 
@@ -107,6 +108,64 @@ def test_where_the_network_is_far_from_its_srf(command, capsys):
     assert "of the network itself differs by -0.1%" in capsys.readouterr().err
 
 
+EVEN = "--student relu --target he1+he2/2 --alpha0 20"  # with a part that an even student learns
+
+
+@pytest.mark.parametrize(
+    ("line", "is_noted"),
+    [
+        (f"curve {EVEN} --eta 1 --alpha 2,4 --lam .1", True),
+        (f"curve {EVEN} --eta .1:10:5:log --alpha 4 --lam .1", True),  # the most in the middle
+        (f"optimum {EVEN} --eta 1 --alpha 2,4", True),
+        (f"optimum {EVEN} --alpha 4 --lam .1", True),
+        (f"curve {EVEN} --eta 1 --alpha 4 --lam .1 --theory srf", False),
+        (f"curve {EVEN} --eta 1 --alpha 4 --lam .1 --train-bias", False),  # the network has none
+        (f"optimum {EVEN} --eta .1 --alpha 4", False),  # 2 %
+    ],
+)
+def test_how_far_the_default_is_from_the_network_is_noted(line, is_noted, capsys, monkeypatch):
+    """Unasked, where it is above 5 %, and with the best eta of the network where it is searched."""
+    monkeypatch.setattr("replica.cli.curve.SECONDS_FOR_NOTE", 60.0)
+    assert theory(f"{line} --json") == 0
+    printed, noted = capsys.readouterr()
+    assert ("of the network itself differs by" in noted) == is_noted
+    points = json.loads(printed)["points"]
+    assert not any("network_difference" in point for point in points)
+    step = replica.GradientStep(student="relu", target="he1+he2/2", alpha0=20, eta=1)
+    changes = []
+    for point in points if is_noted else []:
+        model = step.with_values(1.0, {"eta": point.get("eta", 1.0)}).network(beta=1.0)
+        own = replica.solve(model, alpha=point["alpha"], lam=point["lam"])
+        changes.append(own.test_error / point["test_error"] - 1)
+        best = replica.optimal_eta(model, alpha=4.0, lam=0.1).eta if "--eta" not in line else None
+        assert best is None or f"(--theory network), whose best eta is {best:.3g}" in noted
+    assert not is_noted or f"differs by {max(changes, key=abs):+.0%}" in noted
+
+
+def test_a_best_eta_that_is_not_found_fails_no_answer(capsys, monkeypatch):
+    """That of the network, of which the note says that it may be another."""
+
+    def nowhere(model, **_):
+        raise ConvergenceError("the equations could be solved nowhere in the range", None)
+
+    line = f"curve {EVEN} --eta best --alpha 4 --lam .1"
+    expected = document(capsys, line)
+    monkeypatch.setattr("replica.cli.curve.observables.optimal_eta", nowhere)
+    assert theory(f"{line} --json") == 0
+    printed, noted = capsys.readouterr()
+    assert json.loads(printed) == expected
+    assert "(--theory network), whose best eta may differ" in noted
+
+
+def test_two_changes_are_in_one_note(capsys):
+    """After a small step the limit is far from d = 1000, after a large one the sRF from itself."""
+    theory("curve --student tanh --target he1 --alpha0 20 --eta .1,4 --alpha 4 --lam .01")
+    _, note = capsys.readouterr().err.splitlines()
+    size, _, network = note.partition("; and ")
+    assert "in the theory at d = 1000 the test error at eta = 0.1, alpha = 4" in size
+    assert "at eta = 4, alpha = 4, lam = 0.01 the test error of the network itself" in network
+
+
 def test_an_error_of_zero_is_not_compared_with_the_network(capsys):
     """Labels of 1e-200 have squares below the smallest number, and so has the test error."""
     line = "curve --student tanh --target 1e-200*he1 --alpha0 20 --eta 1 --lam .1 --alpha 2"
@@ -157,4 +216,4 @@ def test_a_spectrum_that_takes_too_long_is_given_up(capsys, command, sizes):
     assert command(line) == 1
     found = capsys.readouterr()
     assert (found.out, found.err.count("\n")) == ("", 1)
-    assert "was not found within its --time-limit" in found.err
+    assert "was not found within its --time-limit (--time-limit 600 gives it" in found.err

@@ -50,7 +50,7 @@ SMALL = "--dimension 30 --seeds 2"
         (f"{POINT} --plot a.txt", ["--plot", "a.txt", ".png"]),
         (f"{POINT} --r 1", ["--alpha0", "--r", "not both"]),
         (POINT.replace("--eta 3", "--eta=-2"), ["--eta", "-2", "0 or more"]),
-        ("curve --target sin --alpha 1 --lam 1", ["--student must be given"]),
+        ("curve --target sin --alpha 1 --lam 1", ["--student must be given: Activation"]),
         ("curve --student tanh --target sin --alpha 1 --lam 1", ["--alpha0 must be given"]),
         (f"{POINT} --nonsense 1", ["--nonsense"]),
         (f"{POINT} --learning-rate 1", ["did you mean eta?"]),
@@ -66,7 +66,11 @@ SMALL = "--dimension 30 --seeds 2"
         (POINT.replace("--alpha0 20", "--alpha0 alhpa"), ["--alpha0", "or alpha alone"]),
         # one value, where others are grids
         (f"{POINT} --theory srf,network", ["--theory must be srf or network"]),
-        (f"{POINT} --loss square,huber:1", ["--loss must be one of square"]),
+        (
+            f"{POINT} --loss square,huber:1",
+            ["--loss must be one of square", "of several run a command once for each"],
+        ),
+        (f"{POINT} --theory network --reuse 0,1", ["--reuse must be a single number", "once for"]),
         (POINT.replace("tanh", "tanh,relu"), ["--student must be a function: one of"]),
         ("plan --student tanh --target sin --eta 3 --budget 1,2", ["--budget", "once for each"]),
         (f"{STEP} --alpha 1:3:100000000000 --lam 1", ["--alpha", "at most 500000", "GB"]),
@@ -80,7 +84,10 @@ SMALL = "--dimension 30 --seeds 2"
         (f"{POINT} --kinks 1", ["--kinks must be left out"]),
         (f"{POINT} --readout gaussian,uniform", ["--readout must be equal", "or box"]),
         (f"{POINT} --config nowhere.toml", ["--config", "nowhere.toml"]),
-        ("curve --student sign --target sin --alpha0 1 --eta 1 --alpha 1 --lam 1", ["--student"]),
+        (
+            POINT.replace("tanh", "sign"),
+            ["--student", "a jump (an sRF of r, c and gamma takes it)"],
+        ),
         # losses and laws of labels
         (f"{SINE} --loss huber", ["--loss must be one of square"]),
         (f"{SINE} --label-noise student:1", ["--label-noise must be one of outliers"]),
@@ -139,6 +146,24 @@ def test_what_plays_no_part_of_a_problem_file_is_told(tmp_path, capsys):
     assert found == document(capsys, f"plan --config {path} --budget 2")
     path.write_text("eta = .5\n")
     assert "with 0.5 for .5" in refusal(capsys, f"curve --config {path}")
+
+
+@pytest.mark.parametrize(
+    ("command", "line", "said"),
+    [
+        (theory, "plan --loss hinge", "in plan, which is for the square loss and standard normal"),
+        (theory, "plan --inputs a.toml", "or run replica curve with it, for every split --alpha0"),
+        (theory, "spectrum --lam 1", "--lam in spectrum: leave it out (replica curve takes it)"),
+        (validate, "plan --loss hinge", "did you mean replica plan?"),
+        (
+            validate,
+            f"simulate {BARE} --eta 1,2 --alpha 1 --lam 1",
+            "(run the command once for each, or replica-validate compare, which takes grids",
+        ),
+    ],
+)
+def test_what_another_command_takes_is_refused_with_its_name(command, line, said, capsys):
+    assert said in refusal(capsys, line, command)
 
 
 def test_a_ladder_has_dimensions_of_its_own(capsys):

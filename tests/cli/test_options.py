@@ -61,6 +61,10 @@ def test_a_new_problem_file_is_read_back(tmp_path, capsys):
             assert list(read_config(path)) == [name]
 
 
+def test_the_help_offers_no_student_that_a_step_refuses():
+    assert "sign (of an sRF alone)" in HELP["student"]
+
+
 @pytest.mark.parametrize("command", [theory, validate])
 def test_version(command, capsys):
     assert command("--version") == 0

@@ -185,6 +185,9 @@ def test_how_many_samples_an_error_needs(capsys):
     assert "nan" not in out
     assert "samples more than 2000, the largest tried (smallest" in out.replace("\n", " ")
     assert "at 200000 samples the error is 0.158" in err
+    assert theory(f"{line} --reach .16") == 0
+    high = "high is not known: the error plus 2 standard errors is still above 0.16 at 2000 samples"
+    assert f"{high}, the largest tried (--most tries more)" in capsys.readouterr().err
     assert theory(f"{line} --reach .2 --most 10") == 1
     assert "more samples (--most), or other" in capsys.readouterr().err
     more = document(capsys, f"{line} --reach .2 --most 4000")["points"][0]
@@ -195,7 +198,7 @@ def test_how_many_samples_an_error_needs(capsys):
         ("--lam 1 --confusion", "--confusion must be left out with --reach"),
         ("--lam 1 --most 2", "--most must be 8 or more"),
         ("--lam 1 --quadrature-tol 1e-4", "--quadrature-tol must be left out with --reach"),
-        ("", "--lam must be given: Ridge penalty lambda"),
+        ("", "--lam must be given: Ridge penalty lambda: --lam 0.1, or a grid, or --lam best"),
     ):
         assert message in refusal(capsys, f"readout {FEATURES} --reach .3 {more}")
     told = refusal(capsys, f"{line} --reach 2")
@@ -319,7 +322,7 @@ def test_a_limit_of_time_has_the_name_of_its_option(capsys):
     line = "readout --features many.npy --labels of.npy --samples 500 --lam best"
     assert theory(f"{line} --time-limit 0.1") == 1
     err = capsys.readouterr().err
-    assert "(--time-limit)" in err
+    assert "(--time-limit 600 gives it ten minutes)" in err
 
 
 @pytest.mark.parametrize("lam", ["1", "0.123456789", "1,1.23456789e-5"])

@@ -88,6 +88,8 @@ def bad_arrays():
         ("--features F.npy F.npy", ["unexpected extra argument", "F.npy"]),
         (f"{FEATURES} --accuracy .9", ["did you mean --reach of replica readout, an error?"]),
         (f"{FEATURES} --reach abc", ["'--reach'", "valid number"]),
+        (f"{FEATURES} --reach .1,.2", ["'--reach'", "not .1,.2 (run the command once for each)"]),
+        (LAYER.replace("W.npy", "W.gz"), ["a table FILE.csv or FILE.tsv, also with .gz", "W.gz"]),
         (FEATURES.replace("y.npy", "classes.npy") + " --loss logistic",
          ['for a file numpy.save("y.npy", labels == c)']),
         ("--student tanh", ["--weights must be given, or --features"]),
@@ -105,6 +107,12 @@ def test_samples_are_numbers_of_rows(capsys):
     bad_arrays()
     message = refusal(capsys, f"readout {LAYER} --samples .5,40 --lam 1")
     told = "positive, from 1 to 1e+30 (n), got 0.5"
+    assert f"--samples must be {told}" in message
+    told = "a number of rows, 1 or more (0.25 of the 2000 rows are 500), got 0.25"
+    for samples in (".25", ".25:1:4 --confusion"):
+        message = refusal(capsys, f"readout {FEATURES} --lam best --samples {samples}")
+        assert f"--samples must be {told}" in message
+    message = refusal(capsys, f"compare {FEATURES} --lam 1 --samples .25", validate)
     assert f"--samples must be {told}" in message
 
 

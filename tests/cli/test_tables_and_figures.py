@@ -7,7 +7,7 @@ import pytest
 import xarray
 
 import replica
-from replica.documents import to_tex
+from replica.files import to_tex
 from tests.cli.commands import document, refusal, theory, validate
 from tests.problems import PUBLISHED
 
@@ -156,6 +156,17 @@ def test_an_optimum_at_the_edge_is_noted(capsys):
     assert "as --lam with values there tells" in noted
 
 
+def test_an_optimum_beside_unsolved_values_is_noted(capsys):
+    """At d = 250 penalties around .3 have no answer, which is not the edge of the range."""
+    line = "--student relu --target he1+he2/2 --alpha0 2 --eta 1.5 --alpha 2 --theory network"
+    assert theory(f"optimum {line} --dimension 250") == 0
+    noted = capsys.readouterr().err
+    assert "the best lam is beside values that were not solved, at which the test error" in noted
+    assert "edge of the range" not in noted
+    assert theory(f"curve {line} --dimension 250 --lam .3") == 1
+    assert "(take a larger dimension, the limit, or replica-validate sim" in capsys.readouterr().err
+
+
 def test_a_table_for_a_paper(tmp_path, capsys):
     """Symbols over numbers of four digits; what could not be solved is a dash."""
     path = tmp_path / "table.tex"
@@ -172,6 +183,32 @@ def test_a_table_for_a_paper(tmp_path, capsys):
     assert theory(f"staircase --target he2 --out {path}") == 0
     assert "$d^2$" in path.read_text()
     assert r"1 & -- \\" in to_tex([{"alpha": 1, "test_error": np.nan, "status": "time"}])
+
+
+def test_files_of_simulations(tmp_path, capsys):
+    """A row of CSV says how large the simulation was; a table for a paper has what it prints."""
+    line = f"--student tanh --target sin --alpha0 2 --eta 1 {SMALL} --out {tmp_path}"
+    (simulated,) = {validate(f"simulate {line}/s.csv"), validate(f"simulate {line}/s.tex")}
+    (compared,) = {validate(f"compare {line}/c.csv"), validate(f"compare {line}/c.tex")}
+    assert (simulated, compared) == (0, 0)
+    capsys.readouterr()
+    header, first, _ = (tmp_path / "s.csv").read_text().splitlines()
+    assert header.endswith(",dimension,seeds")
+    assert first.endswith(",40,2")
+    assert "dimension" not in (tmp_path / "s.tex").read_text()  # the same in all rows
+    rows = [row.split(",") for row in (tmp_path / "c.csv").read_text().splitlines()]
+    assert [row[-2:] for row in rows[:3]] == [["dimension", "seeds"], ["", ""], ["40", "2"]]
+    head, _, row = (tmp_path / "c.tex").read_text().splitlines()[2:5]
+    of_error = r"{0} error theory & {0} error simulated & {0} error difference \%"
+    errors = f"{of_error.format('test')} & {of_error.format('train')}"
+    assert head == rf"$\alpha$ & $\lambda$ & {errors} \\"
+    theory_error, error, stderr = float(rows[1][3]), float(rows[2][3]), float(rows[2][4])
+    of_both = rf"{theory_error:.4g} & ${error:.3f} \pm {stderr:.3f}$ & "
+    off = f"{100 * (error - theory_error) / error:.1f}".replace("-", "$-$")
+    assert row.startswith(f"0.5 & 0.1 & {of_both}{off} & ")
+    line = "alignment --student tanh --target sin --alpha0 2 --eta 1 --dimension 40 --seeds 2"
+    assert validate(f"{line} --rng 0 --out {tmp_path}/a.tex") == 0
+    assert "weights theory & weights simulated" in (tmp_path / "a.tex").read_text()
 
 
 KINDS = {"PDF": b"%PDF", "eps": b"%!PS", "Png": b"\x89PNG", "SVG": b"<?xml"}

@@ -95,6 +95,16 @@ def test_a_curve_has_the_errors_of_its_points_where_the_penalty_is_small():
     np.testing.assert_allclose(curve.test_error, each, rtol=1e-6)
 
 
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_without_a_step_an_odd_student_has_no_mean_feature(level):
+    """Not one of rounding, which a readout without a price would fit to labels."""
+    model = GradientStep(student="tanh", target="sin", alpha0=0.3, eta=0).network(beta=1)
+    assert not table_at_dimension(model, np.inf, level).offsets.any()
+    point = solve(replace(model, dimension=100), alpha=2, lam=0.01)
+    assert point.converged
+    assert point.quadrature_error < 1e-6
+
+
 def test_mean_feature_depends_on_the_length_of_an_input():
     """A weak spike needs a large m: simulated .02403 +- .00014 and .00625 +- .00005 in 400 draws;
     .02149 and .00564 without these lengths."""

@@ -21,7 +21,7 @@ from replica.convex import loss
 from replica.given import evaluate
 from replica.given.solve_point import solve_point
 from replica.given.strata import win_probabilities
-from replica.observables.readout_curves import meet_rows
+from replica.observables.readout_curves import meet_rows, notes_on
 from solvers.results import Status
 from tests.given.test_rows import agrees, pixels
 
@@ -211,9 +211,9 @@ def test_what_several_classes_do_not_have_is_said():
         solve(sample, samples=40, lam=0.1, loss="logistic")
     with pytest.raises(TypeError, match="argument: 'lam'"):
         solve(sample, samples=40, alpha=4.0)
-    for ask in (learning_curve, optimal_lambda):
+    for ask in (solve, learning_curve, optimal_lambda):
         penalty = {} if ask is optimal_lambda else {"lam": 0.1}
-        with pytest.raises(InvalidArgument, match=r"positive, from 1 to"):
+        with pytest.raises(InvalidArgument, match=r"1 or more \(0.1 of the 90 rows are 9\)"):
             ask(sample, samples=0.1, **penalty)
     for name in ("multinomial", "softmax", "cross_entropy"):
         with pytest.raises(InvalidArgument, match=r"multinomial loss .* labels == c"):
@@ -298,14 +298,18 @@ def test_how_much_the_error_depends_on_the_variance():
 
 @pytest.mark.parametrize("lam", [0.3, pytest.param(3.0, marks=pytest.mark.slow)])
 def test_few_samples_of_a_class_are_said_at_every_such_number(lam):
-    """Errors near that of a guess hardly depend on the variance, but are as much too low."""
+    """Errors near that of a guess hardly depend on the variance, but are as much too low.  Of all
+    digits, a fifth of the labels at random, lam = .3, they are 5 % below 200 fits at 3 to 10
+    samples of a class, at sensitivities of .2 to .3, and 3 and 2 % at 15 and 20."""
     features, of = classes_of(300, 30, 10)
     sample = FeatureSample(features=features, labels=of, intercept=True)
-    curve = learning_curve(sample, samples=[8, 16, 20, 24, 29, 30], lam=lam)
+    curve = learning_curve(sample, samples=[8, 16, 29, 50, 100, 101], lam=lam)
     assert (curve.classification_sensitivity < 0.35).all()
     assert curve.noted.values.tolist() == 5 * [True] + [False]
     (note,) = solve(sample, samples=24, lam=lam).notes
-    assert "5 to 20 % too low, and far more where it is itself below some 5 %" in note
+    assert "may be up to 20 % too low, and far more where it is below 5 %" in note
+    (line,) = notes_on(sample, curve)
+    assert len(line) < 200
 
 
 def test_few_samples_of_the_rarer_of_two_classes_are_said():
@@ -331,7 +335,7 @@ def test_a_scale_that_is_not_known_in_time_is_no_scale_of_one():
     assert known["converged"].all()
     assert late["converged"].tolist() == [True, False]
     assert late["test_error"][0] == known["test_error"][0]
-    assert late["status"][1].value.endswith("(time_limit)")
+    assert late["status"][1].value.endswith("(time_limit=600 gives it ten minutes)")
     for name in ("test_error", "train_error", "classification_error", "test_error_stderr"):
         assert np.isnan(late[name][1])
 

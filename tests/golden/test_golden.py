@@ -19,6 +19,8 @@ def bar(name, quantity):
     point, known = POINTS[name], FROZEN[name]["numbers"]
     method, convex = METHODS[point.method], point.method.startswith("convex")
     size = np.abs(np.nan_to_num(np.array(known[quantity], dtype=float))).max(initial=0.0) or 1.0
+    if point.method == "gradient":  # errors are rounded to 1e-16, over steps of some thousandths
+        size = max(size, 1e-4)
     if method.compare == "tolerance":
         return method.tolerance * size
     if convex and quantity == "train_loss":  # known relative to this where it is larger

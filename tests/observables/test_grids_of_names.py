@@ -205,7 +205,7 @@ def test_notes_of_classes_and_losses():
         assert there == pytest.approx(change, abs=3e-6)
 
 
-def test_the_ends_of_a_grid_are_its_points_there():
+def test_a_thinned_grid_has_the_ends_and_the_middle_of_its_axes():
     """In the order of a grid of them alone."""
     step = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3)
     students, losses = {"student": ["tanh", "erf"], "beta": 1.0}, ["square", "huber:1"]
@@ -214,9 +214,11 @@ def test_the_ends_of_a_grid_are_its_points_there():
         grids = students | {"eta": eta}
         return solve_grid(step, alpha=alpha, lam=lam, loss=losses, grids=grids)
 
-    ends = on_grid([0.1, 1.0, 3.0], [0.5, 1, 2], [0.1, 0.2, 0.4]).ends()
-    alone = on_grid([0.1, 3.0], [0.5, 2], [0.1, 0.4])
-    assert ends.models == alone.models
-    for name, values in ends.axes.items():
+    thinned = on_grid([0.1, 0.3, 1.0, 3.0], [0.5, 2], [0.1]).thinned()
+    alone = on_grid([0.1, 1.0, 3.0], [0.5, 2], [0.1])
+    assert thinned.models == alone.models
+    for name, values in thinned.axes.items():
         assert list(values) == list(alone.axes[name])
-    np.testing.assert_allclose(ends.columns["test_error"], alone.columns["test_error"], rtol=1e-9)
+    np.testing.assert_allclose(
+        thinned.columns["test_error"], alone.columns["test_error"], rtol=1e-9
+    )

@@ -92,6 +92,8 @@ def test_what_is_not_solved_is_flagged():
     assert np.isnan([one.test_error for one in uses.plans]).all()
     assert uses.document()["points"][-1]["test_error"] is None
     assert "not_solved" in repr(uses)
+    (note,) = uses.notes
+    assert note.startswith("4 of 4 uses were not solved, or not in time (time_limit=600 gives each")
 
 
 @pytest.mark.slow

@@ -77,6 +77,7 @@ def test_a_rise_within_the_scatter_of_rows_does_not_count_and_is_noted():
     assert "rises" not in samples_needed(rows, classification_error=1.01 * last, **at).note
 
 
+@pytest.mark.slow
 def test_a_penalty_at_the_end_of_its_range_is_noted(sample, caplog):
     large = FeatureSample(features=1e4 * sample.features, labels=sample.labels, intercept=True)
     note, of_usual = (
@@ -151,6 +152,7 @@ def test_mistakes_are_named(sample, asked, message):
         samples_needed(sample, **dict(lam=0.1) | asked)
 
 
+@pytest.mark.slow
 def test_the_error_at_a_hundred_times_the_samples_is_told(sample):
     """Beyond the rows of Gaussian classes, where there are enough of each."""
     layer = replica.FirstLayer(
@@ -191,7 +193,7 @@ def test_errors_of_classes_want_classes():
         samples_needed(FeatureSample(features=features, labels=y), lam=1, classification_error=0.1)
 
 
-LIMIT = "not converged: it took longer than it may (time_limit)"
+LIMIT = "not converged: it took longer than it may (time_limit=600 gives it ten minutes)"
 
 
 def corrupted(monkeypatch, samples):

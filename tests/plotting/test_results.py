@@ -31,6 +31,12 @@ def test_a_confusion_matrix_has_its_shares():
     two = replica.FeatureSample(features=features, labels=of > 4)
     ax = replica.solve(two, samples=100, lam=0.1).plot_confusion()
     assert [label.get_text() for label in ax.get_yticklabels()] == ["False", "True"]
+    drawn = replica.solve(two, samples=4, lam=0.1).plot().lines[0].get_xdata()
+    assert drawn[0] == 1  # no tenth of four samples, which is none
+    assert drawn[-1] == pytest.approx(40)
+    three = replica.FeatureSample(features=features[:60], labels=of[:60] % 3)
+    curve = replica.solve(three, samples=40, lam=0.1).plot().lines[0].get_xdata()
+    assert curve[-1] == pytest.approx(60)  # of several classes to all rows, and no further
     real = replica.FeatureSample(features=features, labels=features[:, 0])
     with pytest.raises(replica.InvalidArgument, match="of classes, or of labels"):
         replica.solve(real, samples=100, lam=0.1).plot_confusion()

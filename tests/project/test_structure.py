@@ -12,7 +12,7 @@ from tests.processes import python
 FLOORS = [
     "replica.interrupts",
     "solvers",
-    "replica.errors", "replica.documents", "replica.tables", "replica.array_files",
+    "replica.errors", "replica.files",
     "replica.display",
     "replica.plotting",
     "replica.problem", "replica.equivalence", "replica.saddle_point", "replica.steps",

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from replica.documents import TEMPORARY, open_regular, write_file
+from replica.files import TEMPORARY, open_regular, write_file
 from tests.cli.commands import refusal, theory
 from tests.places import ROOT
 from tests.processes import python

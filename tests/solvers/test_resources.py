@@ -18,7 +18,9 @@ def test_a_deadline_holds_for_what_is_called_under_it():
             check_time()
         assert time_left() < 0
     assert raised.value.status is Status.TIME
-    assert str(Status.TIME) == "not converged: it took longer than it may (time_limit)"
+    assert str(Status.TIME) == (
+        "not converged: it took longer than it may (time_limit=600 gives it ten minutes)"
+    )
     assert isinstance(raised.value, ConvergenceError)
     check_time()
 

@@ -1,7 +1,9 @@
 """Simulating commands of ``replica-validate``, and their shared options and output."""
 
+import itertools
 import logging
-from collections.abc import Callable, Container, Iterator, Mapping
+import math
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -60,7 +62,7 @@ def parse_simulation(
     A problem's usual dimension is set in ``settings``, the options, unless one was typed.
     """
     if cli.asks_for_given(options):
-        model, readout_points, loss = cli.parse_given(options)
+        model, readout_points, loss, _ = cli.parse_given(options)
         if "samples" in readout_points:
             readout_points["samples"] = [int(n) for n in readout_points["samples"]]
         return model, readout_points | {"loss": loss}, {}
@@ -72,7 +74,9 @@ def parse_simulation(
         if name != "dimension" and (name, typed_value) != ("theory", "given")
     }
     request = cli.parse_request(theory_options)
-    problem, width_ratio = problem_at_grid_start(request, request.grids if on_grids else ())
+    otherwise = ", or replica-validate compare, which takes grids and has the simulation, too"
+    request.refuse_grids(allowed=request.grids if on_grids else (), otherwise=otherwise)
+    problem, width_ratio = problem_at_grid_start(request, request.grids)
     if settings["dimension"] is None:
         settings["dimension"] = int(
             cli.single_number("dimension", cli.parse_grid("dimension", typed_dimension))
@@ -132,6 +136,38 @@ def show_points(document: dict[str, Any], output: cli.Output) -> None:
     output.table(table, names[:first_column] + sorted(names[first_column:], key=rank))
 
 
+def sized_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The points of a document as rows of a table by itself: those of a simulation with its
+    dimension and its seeds, each one number."""
+    size = {name: document[name] for name in ("dimension", "width", "seeds") if name in document}
+    if isinstance(document["seeds"], list):  # of a ladder, whose limit is simulated by all
+        size = {}
+    return [
+        point | (size if point.get("source") != "theory" else dict.fromkeys(size))
+        for point in document["points"]
+    ]
+
+
+def paper_rows(points: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Columns that a paper prints, of points in theory and simulation by turns: their places and,
+    of the errors ``names``, theory, simulation with its standard error, and (simulated - theory) /
+    simulated in percent."""
+    rows = []
+    for theory, simulated in zip(points[::2], points[1::2], strict=True):
+        row = dict(itertools.takewhile(lambda item: item[0] != "source", theory.items()))
+        for name in names:
+            known, measured, stderr = theory[name], simulated[name], simulated[f"{name}_stderr"]
+            row[f"{name}_theory"], row[f"{name}_simulated"] = known, measured
+            if measured and stderr and stderr > 0:  # to two digits of the standard error
+                digits = max(0, 1 - math.floor(math.log10(stderr)))
+                row[f"{name}_simulated"] = rf"${measured:.{digits}f} \pm {stderr:.{digits}f}$"
+            row[f"{name}_difference_%"] = None
+            if measured and known is not None:
+                row[f"{name}_difference_%"] = round(100 * (1 - known / measured), 1) + 0.0
+        rows.append(row)
+    return rows
+
+
 def problem_at_grid_start(
     request: cli.Request, on_grids: Container[str] = ()
 ) -> tuple[Problem, float | None]:
@@ -153,7 +189,12 @@ LADDER = drawn(
 
 @cli.command(offered=tuple(cli.HELP), files=cli.DATASETS, also=(*MONTE_CARLO, LADDER))
 def compare(
-    options: cli.Options, output: cli.Output, *, ladder: str | None, **settings: Any
+    options: cli.Options,
+    output: cli.Output,
+    *,
+    ladder: str | None,
+    time_limit: cli.TimeLimit = TIME_LIMIT,
+    **settings: Any,
 ) -> bool:
     """Theory beside a Monte Carlo of the same problem, with a z-score for every point.
 
@@ -195,7 +236,8 @@ def compare(
         varied = {name: grid for name, grid in grids.items() if grid.size > 1 or name == "rate"}
         run = partial(compare_grid, grids=varied, run=run)
     with drawing(settings) as monte_carlo:
-        comparison = run(problem, theory=options.get("theory"), **readout_settings, **monte_carlo)
+        of_theory = {"theory": options.get("theory"), "time_limit": time_limit}
+        comparison = run(problem, **of_theory, **readout_settings, **monte_carlo)
     document = comparison.document()
 
     def show() -> None:
@@ -210,8 +252,16 @@ def compare(
         for note in comparison.notes:
             cli.answer(f"Of the theory {note}.")
 
+    in_papers = ["test_error", "train_error"]
+    if "classification_error" in comparison.checks:
+        in_papers = ["classification_error", "test_error"]
     output.write(
-        document, show, figure=lambda: comparison.plot().figure, dataset=comparison.dataset
+        document,
+        show,
+        rows=sized_rows(document),
+        paper=paper_rows(document["points"], in_papers),
+        figure=lambda: comparison.plot().figure,
+        dataset=comparison.dataset,
     )
     if not cli.asks_for_given(options):
         cli.note_worse_than_zero(problem, comparison.checks["test_error"].theory.ravel())
@@ -259,7 +309,8 @@ def simulate(
     with drawing(settings) as monte_carlo:
         simulation = run_simulation(problem, shard=shard, **readout_settings, **monte_carlo)
     document = simulation.document()
-    output.write(document, lambda: show_points(document, output), dataset=simulation.dataset)
+    rows, show = sized_rows(document), partial(show_points, document, output)
+    output.write(document, show, rows=rows, paper=document["points"], dataset=simulation.dataset)
 
 
 @cli.command(
@@ -292,7 +343,9 @@ def alignment(options: cli.Options, output: cli.Output, **settings: Any) -> None
     def figure() -> Any:
         return comparison.plot(described=described_problem | size).figure
 
-    output.write(document, lambda: show_points(document, output), figure=figure)
+    rows, paper = sized_rows(document), paper_rows(document["points"], ["weights", "gradients"])
+    show = partial(show_points, document, output)
+    output.write(document, show, rows=rows, paper=paper, figure=figure)
 
 
 @cli.command(

@@ -31,7 +31,7 @@ conditional Gaussian model of tanh/sin, alpha0 = 20, eta = 3, beta = .5, is 14 %
 d = 125, but 5 % at 250 and 2.3 % at 500: a line through the first falls 2 % short.)
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +39,7 @@ from numpy.polynomial.polynomial import polyfit
 from scipy.special import chdtrc, ndtr, stdtr, stdtrit
 
 from replica.plotting import in_words
+from solvers.resources import TIME_LIMIT
 from solvers.results import Array
 
 from ..run import Simulation, standard_error
@@ -272,8 +273,36 @@ def verdict(
     return True, (
         f"Theory and simulation agree: their {is_off.size} differences are within the "
         f"{largest_by_chance(z, seeds):.2g} standard errors that chance may make the largest, half "
-        f"of them up to {np.median(gaps):.1%}, the largest in {where}."
+        f"of them up to {np.median(gaps):.1%}, the largest in {where}"
+        f"{unseen_text([unseen(checks, seeds)], seeds)}."
     )
+
+
+def unseen(checks: Mapping[str, Check], seeds: int) -> dict[str, float]:
+    """Of each error the largest difference, relative to the simulated one, that would be within
+    what chance makes of so many, at the point where that is most."""
+    joint = Check(*map(np.array, zip(*checks.values(), strict=True)))
+    allowed = largest_by_chance(joint.z, seeds) * joint.stderr
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = allowed / np.abs(joint.simulated)
+    return {
+        name: float(of_error[np.isfinite(of_error)].max(initial=0.0))
+        for name, of_error in zip(checks, relative, strict=True)
+    }
+
+
+def unseen_text(of_settings: Sequence[Mapping[str, float]], seeds: int) -> str:
+    """How large differences would not have shown in some settings that agree, with advice where
+    that is more for each error than is ever called agreement."""
+    names = dict.fromkeys(name for setting in of_settings for name in setting)
+    largest = {name: max(setting.get(name, 0.0) for setting in of_settings) for name in names}
+    largest = {name: difference for name, difference in largest.items() if difference}
+    if not largest:
+        return ""
+    listed = ", ".join(f"{x:.1%} ({in_words(name)})" for name, x in largest.items())
+    tells_little = min(largest.values()) > MAX_DIFFERENCE
+    advice = f", which tells little: take --seeds {max(32, 4 * seeds)}" * tells_little
+    return f"; differences below {listed} would not show{advice}"
 
 
 def too_large(z: Array, seeds: int) -> int:
@@ -307,10 +336,12 @@ def leaning(z: Array, seeds: int) -> list[int]:
     return leans[:1] if 0 in leans else leans
 
 
-def theory_at(model: Solvable, simulation: Simulation) -> tuple[dict[str, Array], list[str]]:
+def theory_at(
+    model: Solvable, simulation: Simulation, time_limit: float = TIME_LIMIT
+) -> tuple[dict[str, Array], list[str]]:
     """Theory at the points simulated, by the name of the error, (N_a, N_l) each; and its notes."""
     shape = [axis.size for axis in simulation.axes.values()]
     # of the first layer of a draw samples are needed, where the axes have alpha
     axes = simulation.axes | {"samples": simulation.samples}
-    theory, notes = solved(model, axes, simulation.loss)
+    theory, notes = solved(model, axes, simulation.loss, time_limit)
     return {name: theory[name].reshape(shape) for name in simulation.errors}, notes

@@ -17,6 +17,7 @@ from replica.given import Given
 from replica.observables import grid_axes, places_on_grid
 from replica.problem import MAX_NUMBER, Problem, number
 from solvers.quadrature import QuadratureError
+from solvers.resources import TIME_LIMIT
 from solvers.results import Array, ConvergenceError
 
 from ..draws import as_given, seed_count, whole_number
@@ -82,7 +83,9 @@ def first_answer(
     return solved_theories[0]
 
 
-def checks_at(theory: Theory, simulation: Simulation) -> tuple[Checks, list[str]]:
+def checks_at(
+    theory: Theory, simulation: Simulation, time_limit: float = TIME_LIMIT
+) -> tuple[Checks, list[str]]:
     """A simulation beside a theory at its points, by name of what is measured; and the notes.
 
     Of a theory given each first layer there are means over the draws, and standard errors of their
@@ -91,7 +94,7 @@ def checks_at(theory: Theory, simulation: Simulation) -> tuple[Checks, list[str]
     setup, models = simulation.experiment, [theory.model]
     if theory.of_draws:
         models = [as_given(setup.model, draw_layer(setup, index)) for index in simulation.seed]
-    answers = [theory_at(model, simulation) for model in models]
+    answers = [theory_at(model, simulation, time_limit) for model in models]
     checks = {}
     for name, errors in simulation.errors.items():
         theories = np.array([columns[name] for columns, _ in answers])
@@ -114,6 +117,7 @@ def compare(
     simulated: str = "network",
     allowance: float | None = None,
     theory: str | None = None,
+    time_limit: float = TIME_LIMIT,
     **options: Any,
 ) -> Comparison:
     """Simulate ``problem`` and put its theory beside it.
@@ -130,6 +134,8 @@ def compare(
         where that has no answer, and "given" where neither has.  "given" is that of the first
         layer of every draw, at its finite size; standard errors are then of the differences,
         without the noise of the layers.  docs/theory.md 20
+    time_limit : float
+        Seconds a point of the theory, as in :func:`replica.solve`.
     **options
         The other arguments of :func:`simulate`: loss, rng, store, workers and so on.
 
@@ -192,7 +198,7 @@ def compare(
     )
     chosen_theory = replace(chosen_theory, square=simulation.loss.is_square)
     theories = [chosen_theory] if theory is not None else with_others(chosen_theory, simulation)
-    checks_of = partial(checks_at, simulation=simulation)
+    checks_of = partial(checks_at, simulation=simulation, time_limit=time_limit)
     chosen_theory, checks, notes = first_answer(theories, simulation.dimension, checks_of)
     allowed: Any = allowance
     if allowance is None:
@@ -212,6 +218,7 @@ def ladder(
     beta: float | None = None,
     simulated: str = "network",
     theory: str | None = None,
+    time_limit: float = TIME_LIMIT,
     progress: bool | Progress = False,
     **options: Any,
 ) -> Comparison:
@@ -226,8 +233,8 @@ def ladder(
     seeds : int
         Draws at the largest size.  Smaller ones, which are cheap, get more in proportion:
         every size then has the same weight.
-    theory : {"network", "srf"}, optional
-        The theory to take, as in :func:`compare`.
+    theory, time_limit
+        The theory to take, and its seconds a point, as in :func:`compare`.
     progress : bool or callable
         As in :func:`simulate`, of the draws of all sizes.
     **options
@@ -278,7 +285,7 @@ def ladder(
     }
 
     def limits(of: Theory) -> tuple[dict[str, Check], list[str]]:
-        theory_columns, notes = theory_at(of.model, simulations[0])
+        theory_columns, notes = theory_at(of.model, simulations[0], time_limit)
         largest = simulations[-1].errors
         return {
             name: Check(theory_columns[name], line.limit, line.stderr, skewness(largest[name]))

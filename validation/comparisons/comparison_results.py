@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from replica.display import Displayed, text
-from replica.documents import plain
+from replica.files import plain
 from replica.observables import data_set, places_on_grid
 from replica.plotting import (
     BARS,
@@ -38,6 +38,8 @@ from .agreement_checks import (
     Extrapolation,
     columns_by_source,
     simulated,
+    unseen,
+    unseen_text,
     verdict,
 )
 from .theory import Theory, curves, exact
@@ -131,13 +133,16 @@ class Comparison(Displayed):
         verdicts = [one._equal for one in self._settings]
         if not self._varied:
             return verdicts[0][1]
-        text = f"Theory and simulation agree at {sum(equal for equal, _ in verdicts)} of "
+        agreeing = [one for one, (equal, _) in zip(self._settings, verdicts, strict=True) if equal]
+        text = f"Theory and simulation agree at {len(agreeing)} of {len(verdicts)} settings"
+        seeds = self.simulation.seeds
+        text += unseen_text([unseen(one.checks, seeds) for one in agreeing], seeds)
         disagreeing = [
             f"At {_point_text(place)}: {sentence}"
             for place, (equal, sentence) in zip(places_on_grid(self._varied), verdicts, strict=True)
             if not equal
         ]
-        return "\n".join([f"{text}{len(verdicts)} settings.", *disagreeing])
+        return "\n".join([f"{text}.", *disagreeing])
 
     @property
     def _equal(self) -> tuple[bool, str]:

@@ -14,6 +14,7 @@ from replica.plotting import ERROR_LABELS, LIMIT
 from replica.problem import Problem, SpikedRandomFeatures
 from replica.steps import THEORIES, GradientStep, reason_not_covered
 from solvers.quadrature import QuadratureError
+from solvers.resources import TIME_LIMIT
 from solvers.results import Array
 
 from ..draws import spiked_model
@@ -167,14 +168,14 @@ def exact(simulation: Simulation, theory: Theory) -> bool:
 
 
 def solved(
-    model: Solvable, axes: Mapping[str, Array], loss: Loss
+    model: Solvable, axes: Mapping[str, Array], loss: Loss, time_limit: float = TIME_LIMIT
 ) -> tuple[dict[str, Array], list[str]]:
     """Columns (P,) of the theory on a grid of alpha or samples, and lam; and notes on given
     layers."""
     # of the first layer of a draw the axes of points have alpha
     name = "samples" if isinstance(model, Given) and "samples" in axes else "alpha"
     points: dict[str, Any] = {name: axes[name], "lam": axes["lam"]}
-    grid = solve_grid(model, **points, loss=loss)
+    grid = solve_grid(model, **points, loss=loss, time_limit=time_limit)
     if not isinstance(model, Given):
         return dict(grid.columns), []
     curve = grid.dataset()

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 import replica
 from replica import GaussianMixture, GradientStep, SpikedRandomFeatures, plotting
-from replica.documents import plain
+from replica.files import plain
 from replica.plotting import COLOURS, LABELS, colours, setting, settings
 from replica.problem import describe
 from solvers.results import Array
@@ -435,7 +435,7 @@ def draw_spikes(picture: Any, data: Fields) -> None:
     spike_panels[-1].set_xticks(step_numbers)
 
 
-class Plan(NamedTuple):
+class CurveFigure(NamedTuple):
     """Panels of a figure, what is simulated in them, and the settings in the title above all; of
     figures with more than errors ``beside`` are its values, from those of the panels, how they are
     drawn to the right of these, and the ratio of widths."""
@@ -447,19 +447,21 @@ class Plan(NamedTuple):
 
 
 PLANS = {  # by the figure's name, without the paper
-    "2": Plan(batches),
-    "4": Plan(spike_lengths, "what is simulated"),
-    "5": Plan(widths),
-    "6": Plan(readout_laws, "the network at this $d$"),
-    "inputs": Plan(inputs, title=STRUCTURED | {"beta": 1.0} | STRUCTURED_FIT),
-    "network": Plan(networks, "the network at this $d$"),
-    "network-steps": Plan(network_steps),
-    "network-students": Plan(network_students),
-    "classification": Plan(
+    "2": CurveFigure(batches),
+    "4": CurveFigure(spike_lengths, "what is simulated"),
+    "5": CurveFigure(widths),
+    "6": CurveFigure(readout_laws, "the network at this $d$"),
+    "inputs": CurveFigure(inputs, title=STRUCTURED | {"beta": 1.0} | STRUCTURED_FIT),
+    "network": CurveFigure(networks, "the network at this $d$"),
+    "network-steps": CurveFigure(network_steps),
+    "network-students": CurveFigure(network_students),
+    "classification": CurveFigure(
         classification, "the sRF", describe(CLASSIFIED), (calibrated, draw_calibration, (2, 1))
     ),
-    "robust-losses": Plan(robust_losses, "the sRF", describe(CORRUPTED) | {"label_noise": None}),
-    "steps": Plan(
+    "robust-losses": CurveFigure(
+        robust_losses, "the sRF", describe(CORRUPTED) | {"label_noise": None}
+    ),
+    "steps": CurveFigure(
         steps, "the sRF", SINE | {"alpha0": 2.0, "eta": 1.0, "beta": 1.0} | REPEATED_FIT,
         (spikes, draw_spikes, (1, 1)),
     ),

@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from replica import GaussianMixture, GradientStep, learning_curve, plotting
-from replica.documents import plain
+from replica.files import plain
 
 from ..comparisons import ladder, report_part
 from . import Run, Values

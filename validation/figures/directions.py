@@ -25,7 +25,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from replica import GradientStep, after_each_step
-from replica.documents import plain
+from replica.files import plain
 from replica.plotting import COLOURS, add_legend, letter_panels, setting
 from replica.problem import describe
 from solvers.results import Array

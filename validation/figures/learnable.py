@@ -25,7 +25,7 @@ from matplotlib.figure import Figure
 
 import replica
 from replica import GradientStep, SpikedRandomFeatures, plotting, solve
-from replica.documents import plain
+from replica.files import plain
 from replica.problem import Problem, describe
 from solvers.results import Array
 

@@ -28,8 +28,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.random import SeedSequence
 
-from replica.documents import plain
 from replica.errors import InvalidArgument
+from replica.files import plain
 from replica.plotting import BARS, colours, draw_heat_map, letter_panels
 from solvers.results import Array
 

@@ -11,7 +11,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 import replica
 from replica import GradientStep, plotting
-from replica.documents import plain
+from replica.files import plain
 from replica.observables import solve_grid
 from replica.plotting import COLOURS, ERROR_LABELS, LABELS, REFERENCE
 from solvers.results import Array

@@ -19,8 +19,8 @@ from scipy.optimize import curve_fit
 
 import replica
 from replica import GradientStep, learning_curve, plotting, sample_allocation
-from replica.documents import plain
 from replica.errors import InvalidArgument, install
+from replica.files import plain
 from replica.plotting import BARS, COLOURS, add_legend, draw_band, draw_noted, draw_points, marks_of
 from solvers.results import Array
 

@@ -23,8 +23,8 @@ from zipfile import ZipFile
 import numpy as np
 from numpy.random import Generator, default_rng
 
-from replica.array_files import Readable, Source, Wanted, decoded
 from replica.errors import InvalidArgument
+from replica.files import Readable, Source, Wanted, decoded
 from replica.given import FeatureSample
 from replica.problem import Activation, GaussianMixture, class_labels
 from solvers.results import Array

@@ -11,7 +11,7 @@ from numpy.random import SeedSequence
 from replica import __version__
 from replica.convex import Loss
 from replica.display import Displayed
-from replica.documents import plain
+from replica.files import plain
 from replica.given import Given
 from replica.observables import data_set
 from replica.plotting import plot_comparison

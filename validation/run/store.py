@@ -24,8 +24,8 @@ import numpy as np
 
 from replica import __version__
 from replica.convex import Loss
-from replica.documents import open_regular, plain, write_file
 from replica.errors import InvalidArgument
+from replica.files import open_regular, plain, write_file
 from replica.problem import Activation, ClassLabels, LabelNoise, Law, MultiIndex
 from solvers.results import Array
 

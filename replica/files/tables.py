@@ -28,10 +28,13 @@ def read_table(text: str) -> Any:
     """
     import pandas
 
+    if excel_line := re.match(r"(?i)sep=([^\r\n])\r?\n", text):  # no row: it names the separator
+        text = text[excel_line.end() :]
     first_line = text.partition("\n")[0]
     if ";" in first_line or "\t" in first_line:  # commas of decimals part no cells
         first_line = re.sub(r"\d,\d", "", first_line)
-    rows = csv.reader(StringIO(text, newline=""), delimiter=max(",;\t", key=first_line.count))
+    separator = excel_line[1] if excel_line else max(",;\t", key=first_line.count)
+    rows = csv.reader(StringIO(text, newline=""), delimiter=separator)
     filled_rows = [row for row in rows if row]
     sizes = [len(row) for row in filled_rows]
     if len({*sizes}) > 1:

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from .errors import InvalidArgument
+from ..errors import InvalidArgument
 
 TEMPORARY = re.compile(r"\.replica-[0-9a-f]{16}")  # names of files that are being written
 

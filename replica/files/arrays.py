@@ -3,15 +3,17 @@
 Nothing pickled is read.  A header says how many numbers follow, and no more than these are read:
 neither what a header promises nor what compressed data would unfold to is allocated before.  An
 array may be up to 1 GiB.  Files of ONNX and of CSV are read whole, up to 2 GiB and 64 MiB of
-them.
+them, unpacked.
 """
 
+import gzip
 import json
 import math
 import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from importlib import import_module
 from io import BufferedIOBase
 from pathlib import Path
@@ -22,13 +24,13 @@ import numpy as np
 
 from solvers.results import Array
 
+from ..errors import InvalidArgument, install
 from .documents import open_regular
-from .errors import InvalidArgument, install
 from .tables import is_decimal, read_table
 
 MOST_BYTES = 2**30  # of one array: twice the largest set of small images, EMNIST
-MOST_TEXT = 2**26  # of a table, whose cells take 15 times as much in memory
-NPZ, SAFETENSORS, ONNX, TABLES = ".npz", ".safetensors", ".onnx", (".csv", ".tsv")
+NPZ, SAFETENSORS, ONNX = ".npz", ".safetensors", ".onnx"
+TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 PICKLED = (".pt", ".pth", ".ckpt")  # of torch and Lightning, which are not read
 NAMING = (NPZ, SAFETENSORS, ONNX, *TABLES, *PICKLED)  # suffixes that a name may follow
 
@@ -76,7 +78,7 @@ class Source(NamedTuple):
         fitting = [name for name, count in axes.items() if fewest_axes in (count, None)]
         if self.member not in axes if self.member else len(fitting) != 1:
             file_and_array = f"{self.path}:{self.member}".rstrip(":")
-            member_word = "columns" if self.path.suffix in TABLES else "arrays"
+            member_word = "columns" if self.path.name.endswith(TABLES) else "arrays"
             allowed = f"{self.path}:NAME of one of its {member_word}, {listed}"
             raise InvalidArgument(self.name, file_and_array, allowed)
         return self.member or fitting[0]
@@ -173,8 +175,11 @@ class Source(NamedTuple):
     def table(self, stream: BinaryIO) -> Any:
         """The table of a CSV or TSV file, but for the columns ``without`` and those without a name,
         a pandas.DataFrame; or the chosen column, which may be text, a pandas.Series."""
-        content = stream.read(MOST_TEXT + 1)
-        if len(content) > MOST_TEXT:
+        most_text = 2**26  # of a table, whose cells take 15 times as much in memory
+        is_packed = self.path.suffix == ".gz"
+        with gzip.open(stream) if is_packed else nullcontext(stream) as text_stream:
+            content = text_stream.read(most_text + 1)
+        if len(content) > most_text:
             raise self.fault("a file of at most 64 MiB (numpy.save writes larger tables)")
         table = read_table(content.decode("utf-8-sig"))
         names, count = [str(name) for name in table.columns], len(table.columns)
@@ -225,6 +230,7 @@ def read_array(
     """
     file, member = file_and_name(where)
     path = Path(file)
+    suffix = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
     if path.suffix in PICKLED:
         keys = '["state_dict"]' * (path.suffix == ".ckpt") + json.dumps([member or "NAME"])
         state = f'torch.load({json.dumps(file)}, map_location="cpu", weights_only=True)'
@@ -235,14 +241,15 @@ def read_array(
     of = Source(name, path, wanted, member, without)
     readers = {".npy": of.npy, NPZ: of.npz, SAFETENSORS: of.safetensors, ONNX: of.onnx}
     readers |= dict.fromkeys(TABLES, of.table)
-    if path.suffix not in readers:
+    if suffix not in readers:
         allowed = (
-            "a file FILE.npy, or FILE.npz, FILE.safetensors, FILE.onnx or FILE.csv, or "
-            "FILE.npz:NAME for one of its arrays, FILE.csv:COLUMN of its columns"
+            "a file FILE.npy, FILE.npz, FILE.safetensors or FILE.onnx, or a table FILE.csv or "
+            "FILE.tsv, also with .gz; FILE.npz:NAME is one of its arrays, FILE.csv:COLUMN one of "
+            "its columns"
         )
         raise InvalidArgument(name, str(where), allowed)
-    what = f"{path.suffix[1:].upper()} file of plain arrays"
-    return decoded(name, path, what, readers[path.suffix])
+    what = f"{suffix[1:].upper()} file of plain arrays"
+    return decoded(name, path, what, readers[suffix])
 
 
 def decoded(name: str, path: Path, what: str, decode: Callable[[BinaryIO], Content]) -> Content:
