@@ -216,6 +216,14 @@ def errors_at(stratified: Stratified, solved: Solved, loss: Loss) -> tuple[Array
     class_error, norm, sensitive = np.array(np.nan), np.nan, np.nan
     confusion, by_row = None, isinstance(stratified.strata, RowStrata)
     each = (s.square[:C] / s.slope**2).sum(axis=0)
+    if by_row:
+        # A row that shares no feature with others has the output 0, known to rounding, whose sign
+        # means nothing; and variances are iterated to a part of their mean.
+        rounding = 1e-8 * field.centre**2 + 1e-5 * field.variance
+        floor = (rounding @ moments.weights)[:C].mean()
+        outputs_in_sum = 1 + (np.arange(len(rounding)) >= C)[:, None]
+        added = floor * outputs_in_sum * (field.variance[:C] < floor).any(axis=0)
+        field = field._replace(variance=field.variance + added)
     if labels.binary:
         class_error = error_at_nodes(labels, field)[0].sum(axis=-1)
         confusion = answers_of_two(labels, field, moments.weights)

@@ -78,6 +78,22 @@ def test_all_rows_with_a_feature_of_one_row(lam):
     assert point.test_error == pytest.approx(np.mean((y - expected) ** 2), rel=1e-7)
 
 
+@pytest.mark.parametrize("lam", [1e-5, 0.1, 10])
+@pytest.mark.parametrize("samples", [60, 30])
+def test_rows_that_share_no_feature_are_guessed(samples, lam):
+    """Their outputs are 0 but for rounding, and half of them are wrong."""
+    features = np.zeros((60, 45))
+    features[:20, :5] = np.random.default_rng(0).standard_normal((20, 5))
+    features[np.arange(20, 60), np.arange(5, 45)] = 1.0
+    y = np.where(np.arange(60) % 3 > 0, 1.0, -1.0)
+    point = solve(FeatureSample(features=features, labels=y), samples=samples, lam=lam)
+    assert point.classification_error > 1 / 3  # 40 of the 60 are wrong half of the time
+    if samples == 60:
+        expected = left_out(features, y, lambda Phi, target: ridge(Phi, target, lam))
+        shares = wrong(y, np.where(np.abs(expected) < 1e-9, 0, expected))
+        assert point.classification_error == pytest.approx(shares, abs=1e-4)
+
+
 def test_all_rows_of_the_logistic_loss():
     """Leaving a row out is exact to the second order in its leverage."""
     features, y = pixels(90, 12)
