@@ -43,7 +43,7 @@ class Status(Enum):
         "subtract the mean of labels, if it is large"
     )
     NO_DERIVATIVE = "not converged: a derivative does not exist, or rounding hides it"
-    TIME = "not converged: it took longer than it may (time_limit=600 gives it ten minutes)"
+    TIME = "not converged: it took longer than it may (a larger time_limit gives it more seconds)"
     MEMORY = "not converged: the nodes that resolve the point would take too much memory"
     ALL_ROWS = "not converged: all rows train, and none is left to average over; take fewer samples"
     ONE_SAMPLE = "not converged: an intercept alone fits one sample, and the theory needs more"

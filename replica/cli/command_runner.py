@@ -45,11 +45,6 @@ from .printing import PICTURES, Output, answers_only, say, with_options
 OUTPUT_PANEL = "Files and output"  # a panel of the help
 TABLES = (".csv", ".json", ".tex")  # suffixes that --out writes, and with a data set:
 DATASETS = (*TABLES, ".nc")
-# Why a command lacks options that others have, and what to type in their place.
-LACKS = {
-    "plan": ", which is for the square loss and standard normal inputs: leave it out, or run "
-    "replica curve with it, for every split --alpha0 and --alpha",
-}
 TimeLimit = Annotated[float, typer.Option(help="Seconds a point, after which it is flagged.")]
 
 
@@ -265,10 +260,14 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
         hint = elsewhere.get(name)
         hint = f"in Python {hint}" if hint and "(" in hint else hint
         if name in OF_PROBLEMS and error.ctx is not None:
-            command_name = str(error.ctx.command.name)
-            reason = LACKS.get(command_name, ": leave it out (replica curve takes it{})")
-            message = f"No such option: --{name.replace('_', '-')} in {command_name}{reason}"
-            message, hint = message.format(f"; {hint}" * bool(hint)), None
+            command_name, in_python = str(error.ctx.command.name), f"; {hint}" * ("(" in str(hint))
+            way_on = f"(replica curve takes it{in_python})"
+            if command_name in ("simulate", "alignment", "directions"):
+                way_on = "(replica-validate compare takes it)"
+            elif command_name == "plan" and name in ("loss", "inputs"):
+                way_on = "or run replica curve with it, for every split --alpha0 and --alpha"
+            message = f"No such option: --{name.replace('_', '-')} in {command_name}"
+            message, hint = f"{message}: leave it out {way_on}", None
         return _fail(message + f" (did you mean {hint}?)" * bool(hint), 2)
     except QuadratureError as error:
         return _fail(with_options(str(error)), 2)

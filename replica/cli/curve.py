@@ -94,23 +94,29 @@ def answer_curve(
             )
         else:
             grid = observables.solve_grid(problem, **point_axes, grids=on_axes, **search)
-        unsolved_n = int((grid.columns["status"] == str(Status.INTERRUPTED)).sum())
-        if notes and not (searched or unsolved_n):
-            grid = grid.with_changes(**limits)
-    document, shown_axes = curve_document(grid), [*_shown_axes(grid), *searched]
-    noted_grid = grid
-    note = ""
-    if not unsolved_n:
-        with deadline(SECONDS_FOR_NOTE):
-            if not (notes or searched):
-                noted_grid = grid.thinned().with_changes(noted)
-            noted_points = _points_with_models(noted_grid)
-            error = observables.headline_error(grid.models[0])
-            if searched and is_default and not notes:
-                thinned = _points_with_models(grid.thinned())
-                noted_points += [_with_network(point, error) for point in thinned]
-            network_eta = partial(_network_eta, searched) if "eta" in searched else None
-            note = printing.farthest_note(noted_points, shown_axes, error, notes, network_eta)
+    noted_grid, note, interrupted = grid, "", ""
+    shown_axes = [*_shown_axes(grid), *searched]
+    unsolved_n = int((grid.columns["status"] == str(Status.INTERRUPTED)).sum())
+    try:
+        if unsolved_n:
+            points_text = f"{unsolved_n} of {len(grid.columns['status'])} points"
+            interrupted = f"{points_text} were not solved, and their status says so"
+        elif notes and not searched:
+            grid = noted_grid = grid.with_changes(**limits)
+        if not unsolved_n:
+            with deadline(SECONDS_FOR_NOTE):
+                if not (notes or searched):
+                    noted_grid = grid.thinned().with_changes(noted)
+                noted_points = _points_with_models(noted_grid)
+                error = observables.headline_error(grid.models[0])
+                if searched and is_default and not notes:
+                    thinned = _points_with_models(grid.thinned())
+                    noted_points += [_with_network(point, error) for point in thinned]
+                network_eta = partial(_network_eta, searched) if "eta" in searched else None
+                note = printing.farthest_note(noted_points, shown_axes, error, notes, network_eta)
+    except KeyboardInterrupt:
+        interrupted = "all points are solved, and their notes are not"
+    document = curve_document(grid)
 
     def show() -> None:
         columns = printing.errors_first(grid.columns, request.loss)
@@ -130,9 +136,8 @@ def answer_curve(
         named = output.out and output.out.with_stem(f"{output.out.stem}-incomplete")
         output = replace(output, out=named, plot=None)
     output.write(document, show, figure=drawn, printed=shown_axes, dataset=dataset)
-    if unsolved_n:
-        points_text = f"{unsolved_n} of {len(document['points'])} points"
-        raise Interrupted(f"interrupted; {points_text} were not solved, and their status says so")
+    if interrupted:
+        raise Interrupted(f"interrupted; {interrupted}")
     if note:
         printing.say(f"note: {note}")
     for sentence in _size_notes(grid) if notes else []:

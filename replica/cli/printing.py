@@ -264,12 +264,12 @@ def note_edges(points: Sequence[Mapping[str, Any]]) -> None:
     Points have the best values, and the names ``at_edge`` of those that are the one or the other.
     """
     best_beside_unsolved = (
-        "beside values that were not solved, at which the test error may be lower: a grid, "
-        "--{option} 0.01:10:9:log, says why"
+        "beside values that were not solved, at which the test error may be lower: replica curve "
+        "or readout with --{option} 0.01:10:9:log says why"
     )
     best_at_range_end = (
         "at the edge of the range searched ({ranges}): beyond it the test error may fall in this "
-        "theory, as --{option} with values there tells"
+        "theory, as replica curve or readout with values of --{option} there tells"
     )
     noted: dict[str, list[list[str]]] = {best_at_range_end: [], best_beside_unsolved: []}
     for point in points:

@@ -28,7 +28,8 @@ def one_error(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        allowed = f"one valid number such as 0.05, not {text} (run the command once for each)"
+        allowed = f"one valid number such as 0.05, not {text}"
+        allowed += " (run the command once for each)" * ("," in text)
         raise typer.BadParameter(allowed) from None
 
 

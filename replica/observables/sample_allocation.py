@@ -95,13 +95,16 @@ class SampleAllocation(Displayed):
         if unsolved_n := sum(np.isnan(plan.test_error) for plan in self.plans):
             use_notes.append(
                 f"{unsolved_n} of {len(self.plans)} uses were not solved, or not in time "
-                "(time_limit=600 gives each ten minutes)"
+                "(a larger time_limit gives each more seconds)"
             )
         if best_use.test_error > (1 - NOTHING_LEARNED) * self.zero_error:
-            return [
-                f"no use is better than predicting 0, of error {self.zero_error:.4g}: the student "
-                "cannot learn this target in a step (replica staircase), or the budget is too small"
-            ]
+            solved = " that was solved" * bool(unsolved_n)
+            use_notes.append(
+                f"no use{solved} is better than predicting 0, of error {self.zero_error:.4g}: the "
+                "student cannot learn this target in a step (replica staircase), or the budget is "
+                "too small"
+            )
+            return [use_note for use_note in use_notes if use_note]
         fewest = min(best_use.alpha0, best_use.alpha)
         # a readout on 0.012 d samples has 5 at d = 400, and the limit is 40 % off there (simulated)
         if fewest < 0.05:

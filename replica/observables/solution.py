@@ -362,7 +362,7 @@ def solve(
             conjugates=Conjugates(*(overlap[0] for overlap in evaluated_point.conjugates)),
             **{name: getattr(evaluated_point, name).item() for name in ridge.COLUMNS},
         )
-    if not solution.converged and flag("raise_on_failure", raise_on_failure):
+    if flag("raise_on_failure", raise_on_failure) and not solution.converged:
         place = ", ".join(f"{name}={value:g}" for name, value in solution.place.items())
         raise ConvergenceError(
             f"at {place}: {solution.status.value} "

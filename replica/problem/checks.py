@@ -259,7 +259,7 @@ def _floats(name: str, values: Any) -> Array:
             place, entry = next(((i, x) for i, x in entries if not is_number(x)), ((), values))
             column, leave_out = _column_at(values, place)
             got = f"{str(entry)!r} at {[*place]}{column}"
-            allowed += f" ({leave_out})" * bool(leave_out)
+            allowed += f" ({leave_out})" * bool(leave_out and name == "features")
         raise InvalidArgument(name, got, allowed) from None
 
 
@@ -400,8 +400,9 @@ def asked(model: Any, alpha: Any, samples: Any) -> tuple[str, Any]:
     if samples is not None:
         fewest, row_count = axis("samples", samples).min(), len(getattr(model, "features", ()))
         if row_count and 0 < fewest < 1:
-            part = f"{fewest:g} of the {row_count} rows are {fewest * row_count:.0f}"
-            raise InvalidArgument("samples", float(fewest), f"a number of rows, 1 or more ({part})")
+            part = f" ({fewest:g} of the {row_count} rows are {fewest * row_count:.0f})"
+            allowed = f"a number of rows, 1 or more{part * bool(fewest * row_count >= 1)}"
+            raise InvalidArgument("samples", float(fewest), allowed)
         positive("samples", samples)
         return "samples", samples
     if alpha is None:

@@ -275,7 +275,7 @@ def spectrum(
             return find_spectrum()
     except GivenUp:
         message += (
-            " within its time_limit (time_limit=600 gives it ten minutes): many groups of "
+            " within its time_limit (a larger time_limit gives it more seconds): many groups of "
             "neurons, a very narrow layer, or many given neurons take minutes"
         )
     except np.linalg.LinAlgError:

@@ -142,6 +142,19 @@ def test_an_interrupted_curve_has_what_was_solved(grids, tmp_path, capsys, monke
         replica.learning_curve(step, eta=[1.0, 2.0], beta=1.0, alpha=1, lam=0.1)
 
 
+@pytest.mark.parametrize("notes", ["", " --notes"])
+def test_points_are_written_where_notes_are_interrupted(notes, tmp_path, capsys, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    line = "curve --student tanh --target sin --alpha0 2 --eta 1 --alpha 1,2 --lam .1"
+    assert theory(f"{line} --out {tmp_path / 'a.csv'}") == 0
+    monkeypatch.setattr("replica.observables.grid.Grid.with_changes", interrupted)
+    assert theory(f"{line} --out {tmp_path / 'b.csv'}{notes}") == 130
+    assert "all points are solved, and their notes are not" in capsys.readouterr().err
+    assert (tmp_path / "b.csv").read_text() == (tmp_path / "a.csv").read_text()
+
+
 def test_the_layers_drawn_are_a_theory_on_the_command_line(capsys):
     line = f"compare {STEP} --eta 1 --dimension 40 --seeds 3 --rng 0"
     found = document(capsys, f"{line} --theory given", validate)

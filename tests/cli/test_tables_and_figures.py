@@ -153,7 +153,7 @@ def test_an_optimum_at_the_edge_is_noted(capsys):
     names = "alpha lam test_error train_error converged"
     assert table.splitlines()[0].split() == names.split()
     assert "at 1 of 1 points the best lam is at the edge of the range searched" in noted
-    assert "as --lam with values there tells" in noted
+    assert "as replica curve or readout with values of --lam there tells" in noted
 
 
 def test_an_optimum_beside_unsolved_values_is_noted(capsys):
@@ -188,9 +188,9 @@ def test_a_table_for_a_paper(tmp_path, capsys):
 def test_files_of_simulations(tmp_path, capsys):
     """A row of CSV says how large the simulation was; a table for a paper has what it prints."""
     line = f"--student tanh --target sin --alpha0 2 --eta 1 {SMALL} --out {tmp_path}"
-    (simulated,) = {validate(f"simulate {line}/s.csv"), validate(f"simulate {line}/s.tex")}
-    (compared,) = {validate(f"compare {line}/c.csv"), validate(f"compare {line}/c.tex")}
-    assert (simulated, compared) == (0, 0)
+    for name in ("simulate", "compare"):
+        for suffix in ("csv", "tex"):
+            assert validate(f"{name} {line}/{name[0]}.{suffix}") == 0
     capsys.readouterr()
     header, first, _ = (tmp_path / "s.csv").read_text().splitlines()
     assert header.endswith(",dimension,seeds")
@@ -204,7 +204,7 @@ def test_files_of_simulations(tmp_path, capsys):
     assert head == rf"$\alpha$ & $\lambda$ & {errors} \\"
     theory_error, error, stderr = float(rows[1][3]), float(rows[2][3]), float(rows[2][4])
     of_both = rf"{theory_error:.4g} & ${error:.3f} \pm {stderr:.3f}$ & "
-    off = f"{100 * (error - theory_error) / error:.1f}".replace("-", "$-$")
+    off = f"${100 * (error - theory_error) / error:.1f}$"
     assert row.startswith(f"0.5 & 0.1 & {of_both}{off} & ")
     line = "alignment --student tanh --target sin --alpha0 2 --eta 1 --dimension 40 --seeds 2"
     assert validate(f"{line} --rng 0 --out {tmp_path}/a.tex") == 0

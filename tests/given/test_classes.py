@@ -335,7 +335,7 @@ def test_a_scale_that_is_not_known_in_time_is_no_scale_of_one():
     assert known["converged"].all()
     assert late["converged"].tolist() == [True, False]
     assert late["test_error"][0] == known["test_error"][0]
-    assert late["status"][1].value.endswith("(time_limit=600 gives it ten minutes)")
+    assert late["status"][1].value.endswith("(a larger time_limit gives it more seconds)")
     for name in ("test_error", "train_error", "classification_error", "test_error_stderr"):
         assert np.isnan(late[name][1])
 

@@ -193,7 +193,7 @@ def test_errors_of_classes_want_classes():
         samples_needed(FeatureSample(features=features, labels=y), lam=1, classification_error=0.1)
 
 
-LIMIT = "not converged: it took longer than it may (time_limit=600 gives it ten minutes)"
+LIMIT = "not converged: it took longer than it may (a larger time_limit gives it more seconds)"
 
 
 def corrupted(monkeypatch, samples):

@@ -163,7 +163,7 @@ def paper_rows(points: Sequence[Mapping[str, Any]], names: Sequence[str]) -> lis
                 row[f"{name}_simulated"] = rf"${measured:.{digits}f} \pm {stderr:.{digits}f}$"
             row[f"{name}_difference_%"] = None
             if measured and known is not None:
-                row[f"{name}_difference_%"] = round(100 * (1 - known / measured), 1) + 0.0
+                row[f"{name}_difference_%"] = f"${100 * (1 - known / measured):.1f}$"
         rows.append(row)
     return rows
 

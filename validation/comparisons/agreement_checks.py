@@ -274,24 +274,24 @@ def verdict(
         f"Theory and simulation agree: their {is_off.size} differences are within the "
         f"{largest_by_chance(z, seeds):.2g} standard errors that chance may make the largest, half "
         f"of them up to {np.median(gaps):.1%}, the largest in {where}"
-        f"{unseen_text([unseen(checks, seeds)], seeds)}."
+        f"{undetected_text([undetected_differences(checks, seeds)], seeds)}."
     )
 
 
-def unseen(checks: Mapping[str, Check], seeds: int) -> dict[str, float]:
-    """Of each error the largest difference, relative to the simulated one, that would be within
-    what chance makes of so many, at the point where that is most."""
+def undetected_differences(checks: Mapping[str, Check], seeds: int) -> dict[str, float]:
+    """Of each error the largest difference, relative to the simulated one, that would agree: within
+    what chance makes of so many, at the point where that is most, and what is called agreement."""
     joint = Check(*map(np.array, zip(*checks.values(), strict=True)))
     allowed = largest_by_chance(joint.z, seeds) * joint.stderr
     with np.errstate(divide="ignore", invalid="ignore"):
-        relative = allowed / np.abs(joint.simulated)
+        relative = np.minimum(allowed / np.abs(joint.simulated), MAX_DIFFERENCE)
     return {
         name: float(of_error[np.isfinite(of_error)].max(initial=0.0))
         for name, of_error in zip(checks, relative, strict=True)
     }
 
 
-def unseen_text(of_settings: Sequence[Mapping[str, float]], seeds: int) -> str:
+def undetected_text(of_settings: Sequence[Mapping[str, float]], seeds: int) -> str:
     """How large differences would not have shown in some settings that agree, with advice where
     that is more for each error than is ever called agreement."""
     names = dict.fromkeys(name for setting in of_settings for name in setting)
@@ -300,9 +300,9 @@ def unseen_text(of_settings: Sequence[Mapping[str, float]], seeds: int) -> str:
     if not largest:
         return ""
     listed = ", ".join(f"{x:.1%} ({in_words(name)})" for name, x in largest.items())
-    tells_little = min(largest.values()) > MAX_DIFFERENCE
+    tells_little = min(largest.values()) >= MAX_DIFFERENCE
     advice = f", which tells little: take --seeds {max(32, 4 * seeds)}" * tells_little
-    return f"; differences below {listed} would not show{advice}"
+    return f"; differences up to {listed} may not show{advice}"
 
 
 def too_large(z: Array, seeds: int) -> int:

@@ -38,8 +38,8 @@ from .agreement_checks import (
     Extrapolation,
     columns_by_source,
     simulated,
-    unseen,
-    unseen_text,
+    undetected_differences,
+    undetected_text,
     verdict,
 )
 from .theory import Theory, curves, exact
@@ -136,7 +136,9 @@ class Comparison(Displayed):
         agreeing = [one for one, (equal, _) in zip(self._settings, verdicts, strict=True) if equal]
         text = f"Theory and simulation agree at {len(agreeing)} of {len(verdicts)} settings"
         seeds = self.simulation.seeds
-        text += unseen_text([unseen(one.checks, seeds) for one in agreeing], seeds)
+        text += undetected_text(
+            [undetected_differences(one.checks, seeds) for one in agreeing], seeds
+        )
         disagreeing = [
             f"At {_point_text(place)}: {sentence}"
             for place, (equal, sentence) in zip(places_on_grid(self._varied), verdicts, strict=True)
