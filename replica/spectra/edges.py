@@ -37,8 +37,7 @@ def support(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array, NDArray
 
     x, mass = _refine_at_dips(resolvent, x, mass)
     has_density = mass > NEGLIGIBLE_MASS
-    # cells of 4e-5 of x: from there edges are extrapolated to rounding
-    inside, outside = density_ends(x, has_density, density_at, pieces=16, rounds=3)
+    inside, outside = density_ends(x, has_density, density_at, pieces=16, rounds=4)
     cell, count = (inside - outside)[..., None], np.arange(4.0)
     square = mass_per_log(resolvent, (inside[..., None] + cell * count).ravel()) ** 2
     square = square.reshape(*inside.shape, 1, 4)
