@@ -198,10 +198,11 @@ def of_square(loss: Any) -> None:
 def _search_given(model: Given, at: dict[str, Any], axis: Array, how: dict[str, Any]) -> Optimum:
     """The lowest test error of a given layer over logarithms of lam: errors are not smooth enough
     for ``minima``, but to their tolerance.  Of classes it takes no covariances of outputs."""
-    searched, tol = model, None
+    searched, tol, rtol = model, None, 1e-3
     if isinstance(model, FeatureSample) and model.by_rows(at["samples"]):
-        # there are no strata to refine: iterations are stopped at 1e-4
-        searched, tol = replace(model, classes=() if model.classes else None), 0.2
+        # there are no strata to refine: iterations are stopped at 2e-3 of what they change
+        searched, tol = replace(model, classes=() if model.classes else None), 0.02
+        rtol = 1e-4
 
     def errors(x: Array) -> Array:
         grid = solve_grid(searched, lam=np.exp(x), **at, quadrature_tol=tol)
@@ -209,7 +210,7 @@ def _search_given(model: Given, at: dict[str, Any], axis: Array, how: dict[str, 
         return grid.columns["test_error"]
 
     # a basin so shallow is the tolerance of errors
-    basins = minima(errors, [axis], rtol=1e-3)
+    basins = minima(errors, [axis], rtol=rtol)
     return _optimum([_local_minimum(basin, ["lam"]) for basin in basins], lambda _: model, at | how)
 
 
