@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from solvers.arrays import like
 from solvers.fixed_point import fixed_point
 from solvers.results import Array, Result, Status
 
@@ -64,6 +65,10 @@ def solve_point(
         return _ridge_point(ridge, start, tol)
     if start is None:
         start = _ridge_point(ridge, None, 1e-3).posterior
+        feature_power = ridge.strata.trace(like(np.eye(ridge.strata.width), start.response))
+        if feature_power @ ridge.strata.shares > 100 * lam:  # ridge regression may be too far
+            larger = solve_point(stratified, loss, samples, 10 * lam, None, 1e-2)
+            start = larger.posterior if larger.status is Status.CONVERGED else start
     return _loss_point(replace(ridge, scores=partial(scores, stratified.labels, loss)), start, tol)
 
 

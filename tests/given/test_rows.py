@@ -73,6 +73,21 @@ def test_all_rows_leave_one_out(intercept, labels, lam):
         assert point.classification_error == pytest.approx(wrong(y, expected), abs=1e-12)
 
 
+@pytest.mark.parametrize(("loss", "samples", "lam"), [("hinge", 200, 0.1), ("logistic", 50, 0.01)])
+def test_a_point_alone_is_that_of_a_curve(loss, samples, lam):
+    """Of large features, where ridge regression is far from other losses."""
+    pixels, digits = load_digits(return_X_y=True)
+    features = 12 * np.linalg.svd(pixels - pixels.mean(axis=0), full_matrices=False)[0][:, :20]
+    features *= np.sqrt(len(digits) / np.arange(1, 21))
+    sample = FeatureSample(features=features[:900], labels=digits[:900] % 2, intercept=True)
+    point = solve(sample, samples=samples, lam=lam, loss=loss)
+    fewer = [samples // 4, samples // 2, samples]
+    curve = learning_curve(sample, samples=fewer, lam=lam, loss=loss)
+    assert point.converged
+    expected = float(curve.classification_error[-1].squeeze())
+    assert point.classification_error == pytest.approx(expected, rel=1e-3)
+
+
 def test_the_best_penalty_of_a_nearly_level_error():
     """Without a penalty the error of this table is .07 % above the best one."""
     features, y = load_diabetes(return_X_y=True)
