@@ -38,6 +38,7 @@ OUR_NAMES = {
     "model": "theory",
     "weight_decay": "lam",
     "accuracy": "classification_error, 1 - accuracy",
+    "error": "classification_error of classes, else test_error",
 }
 
 

@@ -260,7 +260,9 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
         hint = elsewhere.get(name)
         hint = f"in Python {hint}" if hint and "(" in hint else hint
         if name in OF_PROBLEMS and error.ctx is not None:
-            command_name, in_python = str(error.ctx.command.name), f"; {hint}" * ("(" in str(hint))
+            command_name, in_python = str(error.ctx.command.name), ""
+            if name == "dimension":
+                in_python = f"; {hint}"
             way_on = f"(replica curve takes it{in_python})"
             if command_name in ("simulate", "alignment", "directions"):
                 way_on = "(replica-validate compare takes it)"

@@ -104,7 +104,7 @@ def answer_curve(
         elif notes and not searched:
             grid = noted_grid = grid.with_changes(**limits)
         if not unsolved_n:
-            with deadline(SECONDS_FOR_NOTE):
+            with deadline(TIME_LIMIT if "eta" in searched else SECONDS_FOR_NOTE):
                 if not (notes or searched):
                     noted_grid = grid.thinned().with_changes(noted)
                 noted_points = _points_with_models(noted_grid)

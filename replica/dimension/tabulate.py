@@ -25,7 +25,8 @@ from scipy.linalg import null_space
 from scipy.special import ndtri
 
 from solvers.chebyshev import interpolant
-from solvers.results import Array
+from solvers.resources import GivenUp
+from solvers.results import Array, Status
 from solvers.rules import Rule, drop_light_nodes, gauss_hermite, tensor_rule
 
 from ..equivalence import Table, zero_small
@@ -216,6 +217,8 @@ def tabulate(model: Model, dimension: float, sizes: Sizes, dropped: float = DROP
     geometry: Any = model.geometry
     # the bulk is without the directions of the loadings, of which the noise's has its own variance
     c = float(geometry.c[0]) * (1 - n / dimension) - net_rows.loading_covariance[-1, -1] / dimension
+    if c <= 0:  # no direction of the bulk is left
+        raise GivenUp(Status.FEW_DIRECTIONS)
     shift_along_u = geometry.r[0, 0] * net_rows.coordinates[:, 0] @ kappa[:n] + geometry.bias[0]
     # x^T C x / d of inputs there, from tr C^2 / d^2 without the noise's direction.  Eq. (23.10)
     square_of_bulk = float(geometry.c[0]) ** 2 / net_rows.share_of_directions

@@ -273,4 +273,5 @@ def decoded(name: str, path: Path, what: str, decode: Callable[[BinaryIO], Conte
         except Exception as error:  # gzip, zipfile and numpy raise a dozen kinds on damaged files
             reason = str(error) or type(error).__name__
             allowed = f"a whole {what}, not truncated or damaged ({reason:.200})"
+            allowed += ", and in UTF-8" * isinstance(error, UnicodeDecodeError)
             raise InvalidArgument(name, str(path), allowed) from None

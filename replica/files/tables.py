@@ -74,15 +74,16 @@ def is_decimal(cell: Any) -> bool:
 
 
 def typed(cells: Sequence[str]) -> Array:
-    """Whole numbers, else numbers, NaN where there are none, else text, without blanks around.
+    """Whole numbers, else numbers, NaN where there are none or ``NA``, else text, without blanks
+    around.
 
-    >>> [typed(cells).tolist() for cells in (["1", " 2"], ["1", ""], ["1", "cat "])]
-    [[1, 2], [1.0, nan], ['1', 'cat']]
+    >>> [typed(cells).tolist() for cells in (["1", " 2"], ["1", "", "NA"], ["1", "cat "])]
+    [[1, 2], [1.0, nan, nan], ['1', 'cat']]
     """
     stripped = [cell.strip() for cell in cells]
     if all(re.fullmatch(r"[+-]?\d{1,18}", cell) for cell in stripped):
         return np.array(stripped, dtype=int)
-    numbers = [cell or "nan" for cell in stripped]
+    numbers = ["nan" if cell in ("", "NA", "N/A", "null", "None") else cell for cell in stripped]
     return np.array(numbers, dtype=float) if all(map(is_number, numbers)) else np.array(stripped)
 
 

@@ -214,7 +214,7 @@ class FeatureSample(Described):
         """Strata of one row each: all rows, or a random part of ``taken`` rows."""
         features, labels, N = self.features, self.labels, int(self.taken(samples))
         if samples > self.most_by_rows:
-            allowed = f"at most {MOST_ROWS} for several classes or outputs"
+            allowed = f"at most {MOST_ROWS} for several classes or outputs, or with strata=labels"
             raise InvalidArgument("samples", samples, allowed)
         if len(labels) > N:
             random_rows = np.random.default_rng(0).permutation(len(labels))[:N]

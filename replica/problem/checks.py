@@ -250,8 +250,10 @@ def _floats(name: str, values: Any) -> Array:
         return np.asarray(array_given, dtype=float)
     except (TypeError, ValueError, OverflowError):
         got, allowed = values, f"an array of numbers, as numpy.array({name}, dtype=float) is"
-        if np.ma.is_masked(values):
-            got = "masked values"
+        if hasattr(values, "toarray"):  # of scipy.sparse
+            got, allowed = "a sparse matrix", f"an array of numbers, as {name}.toarray() is"
+        elif np.ma.is_masked(values):
+            got, allowed = "masked values", "an array without masked values (leave out their rows)"
         elif array_given.ndim and array_given.dtype.kind in "bcmM":
             got = f"dtype {array_given.dtype.name}"
         elif array_given.ndim:  # the first entry that is no number

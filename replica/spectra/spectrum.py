@@ -109,7 +109,8 @@ class Spectrum(SpectralDensity):
 
         log_positions = [
             brentq(above_onset, np.log(edge), np.log(2 * (edge + outlier * width)), (k,), rtol=1e-6)
-            for k, outlier in enumerate(self.outliers[is_above])
+            for k, outlier in enumerate(self.outliers)
+            if is_above[k]
         ]
         return np.exp(log_positions)
 

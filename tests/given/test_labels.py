@@ -96,7 +96,7 @@ FEATURES = [
     ("F.csv", "an array of numbers, as.*got 'F.csv'"),
     ([[1], [1, 2]] * 30, "an array of numbers, all rows of one length, got"),
     ([[1, "a"]] * 60, r"an array of numbers, as.*\"'a' at \[0, 1\]"),
-    (np.ma.masked_equal(np.ones((60, 1)), 1), "an array of numbers, as.*got 'masked values'"),
+    (np.ma.masked_equal(np.ones((60, 1)), 1), "without masked values .*got 'masked values'"),
     (np.full((60, 1), np.nan), r"keep the rows of numpy.isfinite\(features\).all\(axis=1\)"),
 ]
 

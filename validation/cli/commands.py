@@ -413,7 +413,8 @@ def spectrum(
         )
         cli.answer(f"relative differences of the Stieltjes transform: {differences}")
         for row in outliers:
-            error = f" ± {row['stderr']:.2g} (standard error)" if np.isfinite(row["stderr"]) else ""
+            # two or three draws know no standard error
+            error = f" ± {row['stderr']:.2g} (standard error)" * (row["draws"] >= 4)
             place = "none" if np.isnan(row["theory"]) else f"at {row['theory']:.4g}"
             where = f"at {row['simulated']:.4g}{error} in " if row["draws"] else "in "
             cli.answer(f"outlier: theory {place}, simulated {where}{row['draws']} of {seeds} draws")
