@@ -186,6 +186,8 @@ def test_rows_of_few_directions():
     few = solve(step.network(beta=1.0, dimension=500), alpha=1.0, lam=10.0)
     assert few.status is Status.FEW_DIRECTIONS
     assert np.isnan(few.test_error)
+    none = GradientStep(student="tanh", target="sin", alpha0=2, eta=1).network(beta=1, dimension=3)
+    assert solve(none, alpha=1.0, lam=0.1).status is Status.FEW_DIRECTIONS
     model = step.network(beta=1.0)
     table, limit = (table_at_dimension(model, d, 1) for d in (2000.0, np.inf))
     errors = ridge.solve_points(limit, *at).errors

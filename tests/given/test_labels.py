@@ -86,7 +86,7 @@ LABELS = [
 
 FEATURES = [
     (np.ones((60, 2), bool), "an array of numbers, as.*got 'dtype bool'"),
-    (csr_matrix(np.ones((60, 2))), "an array of numbers, as"),
+    (csr_matrix(np.ones((60, 2))), r"as features.toarray\(\) is, got 'a sparse matrix'"),
     (np.diag([1, np.nan])[[0, 1] * 30], r"'nan at \[1, 1\], the first of 30'"),
     (np.ones((60, 2, 2)), r"2 axes and numbers in it, got 'shape \(60, 2, 2\)'"),
     (np.ones(60), r"2 axes and numbers in it, got 'shape \(60,\)'"),

@@ -95,3 +95,14 @@ def test_network_is_closer_than_its_srf():
     assert own.max() < 0.04  # of order 1/d
     assert (published > 0.1).all()
     assert (own < published / 4).all()
+
+
+@pytest.mark.slow
+def test_a_smaller_outlier_may_leave_the_bulk_first():
+    step = GradientStep(student="relu", target="he1+he2/2", alpha0=2, eta=1.41, readout=[-1, 1])
+    found = replica.spectrum(step, beta=1.0, alpha=2.0, theory="network", time_limit=600)
+    large, small = found.outliers_from
+    assert small < large
+    assert found.outliers[0] > found.outliers[1]
+    (alone,) = found.outliers_at(int((small + large) / 4))  # the smaller one, at n = 2 p
+    assert alone < min(found.outliers_at(10))
