@@ -30,7 +30,6 @@ where d is d/dt at fixed overlaps.  docs/theory.md 6, 7
 """
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import count, islice
 from typing import Any
 
@@ -207,21 +206,23 @@ def _solve_on_shared_tables(task: Task, evaluation: Evaluation, point_rows: Indi
     """Solve points on common tables, as long as each table is much more accurate than the last."""
     table_error = np.full(len(task.alpha), 0.02)  # a guess for the first table
 
-    def equations_on_table(level: int, rows: Indices) -> Equations | None:
+    def solve_on(
+        level: int, rows: Indices, last: Equations | None
+    ) -> tuple[Equations | None, Indices]:
         label_tables = shared_tables(task.model)  # which are cached
         label_table = next(islice(label_tables, level, None), None)
-        return None if label_table is None else Equations(label_table, task.loss)
-
-    def solve_on(table_equations: Equations, rows: Indices, last: Equations | None) -> Indices:
+        if label_table is None:
+            return None, rows[:0]
+        table_equations = Equations(label_table, task.loss)
         first_table, error_before = ~evaluation.converged[rows], table_error[rows]
         _solve_on_table(task, evaluation, table_equations, rows, last)
         current, refinable = evaluation.quadrature_error[rows], evaluation.open[rows]
         if has_panels(task.model):  # where the error falls by less, panels are better
             refinable &= evaluation.converged[rows] & (first_table | (current < 0.2 * error_before))
         table_error[rows] = np.where(first_table, error_before, current)
-        return rows[refinable]
+        return table_equations, rows[refinable]
 
-    solve_on_growing_tables(evaluation, point_rows, equations_on_table, solve_on)
+    solve_on_growing_tables(evaluation, point_rows, solve_on)
 
 
 def _solve_on_fitted_panels(task: Task, found: Evaluation, point_rows: Indices) -> None:
@@ -230,14 +231,17 @@ def _solve_on_fitted_panels(task: Task, found: Evaluation, point_rows: Indices) 
     The points are divided into halves if the panels have too many nodes.
     """
 
-    def equations(level: int, rows: Indices) -> Equations | None:
+    def solve_on(
+        level: int, rows: Indices, last: Equations | None
+    ) -> tuple[Equations | None, Indices]:
         if level == len(FITS):
-            return None
+            return None, rows[:0]
         accuracy, order = FITS[level]
         given = fitted_table(task.select(rows), found.overlaps_at(rows), accuracy * task.tol, order)
-        return Equations(given, task.loss)
+        fitted_equations = Equations(given, task.loss)
+        return fitted_equations, _solve_on_table(task, found, fitted_equations, rows, last)
 
-    solve_on_growing_tables(found, point_rows, equations, partial(_solve_on_table, task, found))
+    solve_on_growing_tables(found, point_rows, solve_on)
 
 
 def _solve_on_table(

@@ -56,19 +56,18 @@ def evaluate_at_dimension(
     ratios, limit_network = np.full((3, len(alpha)), np.nan), replace(model, dimension=np.inf)
     limit_errors = np.array([limit.test_error, limit.train_error, limit.classification_error])
 
-    def tables_for(level: int, _: Indices) -> tuple[LoadedTable, LoadedTable] | None:
+    def solve_on(level: int, points: Indices, _: Any) -> tuple[LoadedTable | None, Indices]:
         own_table = table_at_dimension(limit_network, model.dimension, level, dropped)
         limit_table = table_at_dimension(limit_network, np.inf, level, dropped)
-        return None if own_table is None or limit_table is None else (own_table, limit_table)
-
-    def solve_on(tables: tuple[LoadedTable, LoadedTable], points: Indices, _: Any) -> Indices:
-        chunk_size = max(1, CHUNK // tables[0].weights.size)
+        if own_table is None or limit_table is None:
+            return None, points[:0]
+        chunk_size = max(1, CHUNK // own_table.weights.size)
         for chunk in np.array_split(points, -(-len(points) // chunk_size)):
             check_time()
             V1, V2 = limit.overlaps.V1[chunk, 0, 0], limit.overlaps.V2[chunk, 0]
             V_guess = np.stack([V1, V2], axis=1)
-            readouts = solve_readouts(tables[0], alpha[chunk], lam[chunk], V_guess)
-            chunk_limit, fit_residual = _limit(tables[1], alpha[chunk], lam[chunk])
+            readouts = solve_readouts(own_table, alpha[chunk], lam[chunk], V_guess)
+            chunk_limit, fit_residual = _limit(limit_table, alpha[chunk], lam[chunk])
             ratio = np.array([*readouts.errors, readouts.wrong]) / chunk_limit
             change = np.abs(ratio / ratios[:, chunk] - 1)[: 2 + model.labels.binary].max(axis=0)
             change = np.nan_to_num(change, nan=np.inf)
@@ -79,19 +78,19 @@ def evaluate_at_dimension(
                 chunk,
                 test_error=test_error,
                 train_error=train_error,
-                loss_error=(test_error + tables[0].noise) / 2,
+                loss_error=(test_error + own_table.noise) / 2,
                 train_loss=train_error / 2,
                 classification_error=class_errors,
                 residual=fit_residual,
                 quadrature_error=np.maximum(change, limit.quadrature_error[chunk]),
                 iterations=readouts.passes,
-                nodes=np.full(len(chunk), tables[0].weights.size),
+                nodes=np.full(len(chunk), own_table.weights.size),
                 converged=fit_residual <= dimension_residual_tolerance,
                 open=~(change <= tol),
             )
             evaluation.overlaps.V1[chunk, 0, 0], evaluation.overlaps.V2[chunk, 0] = readouts.V.T
             evaluation.overlaps.m[chunk] = readouts.m[:, :1]
-        return points[evaluation.open[points] & evaluation.converged[points]]
+        return own_table, points[evaluation.open[points] & evaluation.converged[points]]
 
     evaluation.flag(~limit.converged, limit.status[~limit.converged])
     noise_ratio = 0.0
@@ -107,7 +106,7 @@ def evaluate_at_dimension(
         except (GivenUp, np.linalg.LinAlgError) as error:
             failure_status = error.status if isinstance(error, GivenUp) else Status.NOT_FINITE
             evaluation.flag(evaluation.open.copy(), failure_status)
-        solve_on_growing_tables(evaluation, np.flatnonzero(evaluation.open), tables_for, solve_on)
+        solve_on_growing_tables(evaluation, np.flatnonzero(evaluation.open), solve_on)
     evaluation.close(dimension_residual_tolerance)
     if noise_ratio > LARGEST_NOISE:
         test_shift, train_shift = np.abs(ratios[:2] - 1)

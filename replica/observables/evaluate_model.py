@@ -235,8 +235,8 @@ def evaluate_at_bias(
                 _ = model.geometry  # a network's rows, once for all points
             if square:
                 result, all_points = Evaluation(len(alpha)), np.arange(len(alpha))
-                steps = partial(_larger_table, model), partial(_solve_ridge, task, result)
-                solve_on_growing_tables(result, all_points, *steps, 1, table_at(model, 0))
+                solve_on_level = partial(_solve_ridge, task, result)
+                solve_on_growing_tables(result, all_points, solve_on_level, 1, table_at(model, 0))
             else:
                 result = solve_convex(task, time_limit)
     except GivenUp as given_up:
@@ -264,23 +264,21 @@ def evaluate_at_bias(
     return result
 
 
-def _larger_table(model: Model, level: int, _: Indices) -> Table | None:
-    """The table of a level for ridge regression, if it fits in memory."""
-    coarse: Any = table_at(model, level - 1)
+def _solve_ridge(
+    task: Task, result: Evaluation, level: int, points: Indices, coarse: Any
+) -> tuple[Table | None, Indices]:
+    """Ridge regression at some ``points`` of a task on the table of a level, from where they were
+    found before, with the error of the ``coarse`` table before it; the table, and the points that
+    need a larger one.  docs/theory.md 4"""
     groups = len(coarse.c)
     node_size = groups**2 if groups * (groups + 3) / 2 <= LARGEST_MATRIX else 4 * groups
     if level > 1:
         check_time()
         if 2 * coarse.weights.size * node_size >= LARGEST_TABLE:  # mostly twice the last
             raise GivenUp(Status.MEMORY)
-    return table_at(model, level)
-
-
-def _solve_ridge(
-    task: Task, result: Evaluation, table: Table, points: Indices, coarse: Table | None
-) -> Indices:
-    """Ridge regression at some ``points`` of a task on a table, from where they were found before,
-    with the error of a ``coarse`` table; the points that need a larger one.  docs/theory.md 4"""
+    table = table_at(task.model, level)
+    if table is None:
+        return None, points[:0]
     chunk_points = max(1, CHUNK // (table.weights.size * len(table.c) ** 2))
     for rows in (points[i : i + chunk_points] for i in range(0, len(points), chunk_points)):
         found_before = result.converged[rows].all()
@@ -304,4 +302,4 @@ def _solve_ridge(
             ridge_score = partial(ridge_scores, table)
             slope = slope_in_bias(task.model, table, alpha, ridge_point.overlaps, ridge_score)
             result.store(rows, slope=slope)
-    return points[result.open[points] & result.converged[points]]
+    return table, points[result.open[points] & result.converged[points]]

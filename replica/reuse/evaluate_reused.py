@@ -255,12 +255,11 @@ def evaluate_reused(
     overlap_sizes = len(kind_shares), len(kind_shares), 1 + network_rows.row_norms
     evaluation.overlaps, evaluation.conjugates = unknown_overlaps(count, *overlap_sizes)
 
-    def strata_at(level: int, _: Indices) -> SampleNodes | None:
+    def solve_on(level: int, points: Indices, _: Any) -> tuple[SampleNodes | None, Indices]:
         if level >= len(SAMPLE_RULES):
-            return None
-        return strata(network_rows.step, neuron_kinds, kind_shares, level, network_rows.row_norms)
-
-    def solve_on(nodes: SampleNodes, points: Indices, _: Any) -> Indices:
+            return None, points[:0]
+        with_norms = network_rows.row_norms
+        nodes = strata(network_rows.step, neuron_kinds, kind_shares, level, with_norms)
         point_cavity, label_noise = None, float(nodes.weights @ (nodes.y - nodes.target) ** 2)
         for i in points:
             check_time()
@@ -297,10 +296,10 @@ def evaluate_reused(
             point_cavity = point_cavity if evaluation.converged[i] else None
             if is_lost:
                 evaluation.flag(i, Status.ROUNDING)
-        return points[evaluation.open[points] & evaluation.converged[points]]
+        return nodes, points[evaluation.open[points] & evaluation.converged[points]]
 
     with deadline(time_limit * count), np.errstate(all="ignore"):  # errors not finite are flagged
-        solve_on_growing_tables(evaluation, np.arange(count), strata_at, solve_on, level)
+        solve_on_growing_tables(evaluation, np.arange(count), solve_on, level)
     evaluation.open &= evaluation.quadrature_error > accepted_error
     evaluation.close(REUSE_RESIDUAL_TOLERANCE)
     for overlap in evaluation.overlaps:

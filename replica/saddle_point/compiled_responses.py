@@ -99,15 +99,16 @@ def solve_task(
             W1 = V1
             if t.rows is not None:  # of the q of (4.2)
                 W1 = V2 / (alpha[p] * averages(t, V1, V2).Ra * V2 + 1 / t.c)
-            log_error, slopes, sides, bulk = log_residual(t, t.rows, alpha[p], lam[p], W1, V2)
-            d1, d2 = solve_pair(slopes, log_error)
+            error, inverse, sides, bulk = log_residual(t, t.rows, alpha[p], lam[p], W1, V2)
             # Q is minus the derivative of (i), (ii) under V_hat + s X
-            moment_source = (X1 * bulk.V1 + X2 * V2) / sides[0], t.beta * X1 * bulk.V1 / sides[1]
-            e1, e2 = solve_pair(slopes, moment_source)
-            out[p, 0] = log(V1 / bulk.V1) + bulk.slope * d1 + (1 - bulk.slope) * d2
-            out[p, 1] = d2
-            out[p, 2] = bulk.V1 * (bulk.slope * e1 + (1 - bulk.slope) * e2)
-            out[p, 3] = V2 * e2
+            source = (X1 * bulk.V1 + X2 * V2) / sides[0], t.beta * X1 * bulk.V1 / sides[1]
+            (k11, k12, k21, k22), W1_share, V2_share = inverse, bulk.slope, 1 - bulk.slope
+            step1, step2 = k11 * error[0] + k12 * error[1], k21 * error[0] + k22 * error[1]
+            dW1, dV2 = k11 * source[0] + k12 * source[1], k21 * source[0] + k22 * source[1]
+            out[p, 0] = log(V1 / bulk.V1) + W1_share * step1 + V2_share * step2
+            out[p, 1] = step2
+            out[p, 2] = bulk.V1 * (W1_share * dW1 + V2_share * dV2)
+            out[p, 3] = V2 * dV2
     return out
 
 
@@ -123,21 +124,19 @@ def responses(group: OneGroup, alpha: float, lam: float) -> tuple[float, float, 
         c, _, (V2, V1, _, _, _) = resolvent(group, group.rows, q, level, ratio * E.Ra)  # Eq. (5.3)
     W1 = V2 / (V2 / V1 + (1 / group.c - 1 / c))
     step1, step2, distance, residual = 0.0, 0.0, inf, inf
-    log_slopes = (1.0, 0.0, 0.0, 1.0)  # of the residuals, at (W1, V2)
+    k11, k12, k21, k22 = 1.0, 0.0, 0.0, 1.0  # inverse of the Jacobian, at (W1, V2)
     for evaluation in range(sweeps + 1, most_evaluations + 1):  # Newton's method needs about four
         T1, T2 = W1 * exp(step1), V2 * exp(step2)
-        error, new_slopes, _, bulk = log_residual(group, group.rows, alpha, lam, T1, T2)
-        # A step is accepted if the remaining step, by the old slopes, is shorter.  Unlike a test on
-        # the residual, this does not depend on how the equations are scaled.
-        back_V1, back_V2 = solve_pair(log_slopes, error)
-        if distance == inf or abs(back_V1) + abs(back_V2) < distance:
-            W1, V1, V2, log_slopes = T1, bulk.V1, T2, new_slopes
-            residual = abs(error[0]) + abs(error[1])
-            back_V1, back_V2 = solve_pair(log_slopes, error)
-            step_length = distance = abs(back_V1) + abs(back_V2)
-            # by a factor of 20 at most
-            shortened = 3.0 / max(step_length, 3.0)
-            step1, step2 = -shortened * back_V1, -shortened * back_V2
+        (i, ii), inverse, _, bulk = log_residual(group, group.rows, alpha, lam, T1, T2)
+        # A step is accepted if the remaining step, by the old Jacobian, is shorter.  Unlike a test
+        # on the residual, this does not depend on how the equations are scaled.
+        if distance == inf or abs(k11 * i + k12 * ii) + abs(k21 * i + k22 * ii) < distance:
+            W1, V1, V2, residual = T1, bulk.V1, T2, abs(i) + abs(ii)
+            k11, k12, k21, k22 = inverse
+            step1, step2 = -(k11 * i + k12 * ii), -(k21 * i + k22 * ii)
+            step_length = distance = abs(step1) + abs(step2)
+            shortened = 3.0 / max(step_length, 3.0)  # V changes by a factor of 20 at most
+            step1, step2 = shortened * step1, shortened * step2
         else:
             step1, step2 = step1 / 2, step2 / 2
             step_length = abs(step1) + abs(step2)
@@ -171,9 +170,9 @@ def averages(group: OneGroup, V1: float, V2: float) -> Averages:
 def log_residual(
     group: OneGroup, rows: HalfLine | None, alpha: float, lam: float, W1: float, V2: float
 ) -> tuple[Pair, Matrix, Pair, Bulk]:
-    """Residuals log left - log right of (i) and (ii), derivatives in log W1 and log V2, right
-    sides, and V1 with its derivatives.  A negative constant is moved to the other side, so that all
-    sides are positive."""
+    """Residuals log left - log right of (i) and (ii), inverse of their Jacobian in log W1 and
+    log V2, right sides, and V1 with its derivatives.  A negative constant is moved to the other
+    side, so that all sides are positive."""
     q = V2 / W1 - 1 / group.c
     if rows is None or q <= 0:  # q < 0 at a trial point: as for isotropic rows
         bulk = Bulk(W1, group.c, 1.0, 1.0)
@@ -191,13 +190,11 @@ def log_residual(
     by1, by2 = ratio * V1 * E.RRa / right1, lam * V2 / left1 + ratio * V2 * E.RRb / right1
     p_by1, p_by2 = alpha * V1 * (E.RRa + V2 * E.RRab) / right2, alpha * V1 * V2 * E.RRab / right2
     p_fall = bulk.p_slope * p / left2
-    slopes = (
-        slope * by1,
-        by2 + (1 - slope) * by1,
-        p_fall + slope * p_by1,
-        -p_fall - p_by2 + (1 - slope) * p_by1,
-    )
-    return (log(left1 / right1), log(left2 / right2)), slopes, (right1, right2), bulk
+    j11, j12 = slope * by1, by2 + (1 - slope) * by1
+    j21, j22 = p_fall + slope * p_by1, -p_fall - p_by2 + (1 - slope) * p_by1
+    determinant = j11 * j22 - j12 * j21
+    inverse = j22 / determinant, -j12 / determinant, -j21 / determinant, j11 / determinant
+    return (log(left1 / right1), log(left2 / right2)), inverse, (right1, right2), bulk
 
 
 @compiled
@@ -246,13 +243,6 @@ def chebyshev_series(coefficients: Array, x: float) -> Pair:
         clenshaw_slope, d2 = 2 * (clenshaw + x * clenshaw_slope) - d2, clenshaw_slope
         clenshaw, clenshaw_before = coefficients[k] + 2 * x * clenshaw - clenshaw_before, clenshaw
     return coefficients[0] + x * clenshaw - clenshaw_before, clenshaw + x * clenshaw_slope - d2
-
-
-@compiled
-def solve_pair(matrix: Matrix, right_side: Pair) -> Pair:
-    """Solution of two linear equations, by Cramer's rule."""
-    (a, b, c, d), (u, v) = matrix, right_side
-    return (d * u - b * v) / (a * d - b * c), (a * v - c * u) / (a * d - b * c)
 
 
 def cache_on_disk(dispatcher: Any) -> None:

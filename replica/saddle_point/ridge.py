@@ -215,8 +215,7 @@ class Evaluation:
 def solve_on_growing_tables(
     evaluation: Evaluation,
     points: Indices,
-    table_for: Callable[[int, Indices], Nodes | None],
-    solve_on: Callable[[Nodes, Indices, Nodes | None], Indices],
+    solve_on: Callable[[int, Indices, Nodes | None], tuple[Nodes | None, Indices]],
     level: int = 0,
     last: Nodes | None = None,
 ) -> None:
@@ -227,29 +226,25 @@ def solve_on_growing_tables(
     evaluation : Evaluation
         The results, in which points that take too long or too many nodes are flagged.
     points : (R,)
-    table_for : callable (level, points) -> table, or an object with one
-        None past the last level.  It may raise ``GivenUp``.
-    solve_on : callable (table, points, last table or None) -> points
-        Stores results in ``evaluation`` and returns the points that need a larger table.  It may
-        raise ``GivenUp`` or ``LinAlgError``.
+    solve_on : callable (level, points, last table or None) -> table, points
+        Solves points on the table of a level, or on an object with one, and stores results in
+        ``evaluation``.  Returns the table, and the points that need a larger one: none past the
+        last level.  It may raise ``GivenUp`` or ``LinAlgError``.
     level, last : int, table
         Level of the first table, and the table before it.
     """
     while points.size:
         try:
-            next_table = table_for(level, points)
-            if next_table is None:
-                return
-            points = solve_on(next_table, points, last)
+            last, points = solve_on(level, points, last)
         except (GivenUp, np.linalg.LinAlgError) as error:
             status = error.status if isinstance(error, GivenUp) else Status.NOT_FINITE
             if status is not Status.TIME and points.size > 1:  # half of the points need fewer nodes
                 for half in np.array_split(points, 2):
-                    solve_on_growing_tables(evaluation, half, table_for, solve_on, level, last)
+                    solve_on_growing_tables(evaluation, half, solve_on, level, last)
             else:
                 evaluation.flag(points[evaluation.open[points]], status)
             return
-        level, last = level + 1, next_table
+        level += 1
 
 
 def solve_points(
