@@ -2,13 +2,9 @@
 guesses at a name that does not exist."""
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
-from functools import wraps
-from inspect import signature
-from typing import Any, TypeVar, cast
-
-Function = TypeVar("Function", bound=Callable[..., Any])
+from typing import Any
 
 # Our argument for a name of scikit-learn, torch or of another of our functions.
 OUR_NAMES = {
@@ -84,23 +80,6 @@ def check_names(name: str, known: Collection[str], given: Iterable[str]) -> None
             hint, others = meant(one, known), [other for other in known if other != "self"]
             advice = f"did you mean {hint}?" if hint else ", ".join(others)
             raise TypeError(f"{name}() has no argument {one!r}: {advice}")
-
-
-def answering(function: Function) -> Function:
-    """``function``, which answers a name that no argument has as :func:`check_names` does; where it
-    takes any names, one that others have for an argument of its own."""
-    parameters = signature(function).parameters.values()
-    known = [one.name for one in parameters if one.kind is not one.VAR_KEYWORD]
-    any_name = len(known) < len(parameters)
-
-    @wraps(function)
-    def checked(*args: Any, **given: Any) -> Any:
-        if unknown := given.keys() - known:
-            foreign = [one for one in unknown if OUR_NAMES.get(one, "").split(",")[0] in known]
-            check_names(function.__name__, known, foreign if any_name else unknown)
-        return function(*args, **given)
-
-    return cast(Function, checked)
 
 
 class InvalidArgument(ValueError):

@@ -28,19 +28,18 @@ from solvers.successive_refinement import settle
 
 from ..display import Displayed
 from ..equivalence import Table, rules, table_at_kappa, tables, tabulate
-from ..errors import InvalidArgument, answering
+from ..errors import InvalidArgument
 from ..plotting import plot_bounds, plot_functions
 from ..problem import (
     LabelLaw,
     Problem,
     SpikedRandomFeatures,
     axis,
+    check_call,
     check_fixed_alpha0,
     check_step,
     describe_with_step,
-    limits,
     logarithms,
-    tolerance,
 )
 from ..saddle_point import ridge
 from ..steps import model_of
@@ -240,7 +239,7 @@ def bounds(
 ) -> BoundsOverEta: ...
 
 
-@answering
+@check_call
 def bounds(
     problem: Problem,
     *,
@@ -287,7 +286,7 @@ def bounds(
     check_fixed_alpha0(problem)
     problem.refuse_reuse()
     problem.refuse_own_dimension()
-    accuracies = tolerance(quadrature_tol), limits(None, time_limit)[1]
+    accuracies = quadrature_tol, time_limit
     model = model_of(problem, 1.0 if beta is None and problem.schedule else beta, theory)
     if eta is None:
         return bounds_of_model(model, *accuracies)
@@ -299,7 +298,7 @@ def bounds(
     return BoundsOverEta(etas, lower, upper, each[0].linear, each)
 
 
-@answering
+@check_call
 def best_bounds(
     step: Problem,
     *,
@@ -343,7 +342,6 @@ def best_bounds(
     check_fixed_alpha0(step)
     step.refuse_reuse()
     step.refuse_own_dimension()
-    quadrature_tol = tolerance(quadrature_tol)
     model = model_of(step, 1.0 if beta is None and step.schedule else beta, theory)
 
     def bounds_at(rate: float) -> Bounds:
@@ -361,7 +359,7 @@ def best_bounds(
         best_rate = float(np.exp(local[0].argmin[0]))
         return best_rate, bool(local[0].at_edge), bounds_at(best_rate)
 
-    with deadline(limits(None, time_limit)[1]):
+    with deadline(time_limit):
         eta_lower, edge_lower, at_lower = search_eta("lower")
         eta_upper, edge_upper, at_upper = search_eta("upper")
     rates, bound_edges = (eta_lower, eta_upper), (edge_lower, edge_upper)

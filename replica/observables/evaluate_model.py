@@ -37,7 +37,7 @@ from ..convex import (
 from ..dimension import evaluate_at_dimension
 from ..equivalence import Table, table_at
 from ..errors import InvalidArgument
-from ..problem import Model, SpikedRandomFeatures, limits
+from ..problem import Model, SpikedRandomFeatures
 from ..reuse import IN_DOUBT, evaluate_reused
 from ..saddle_point import (
     LARGEST_MATRIX,
@@ -82,18 +82,17 @@ def evaluate(
     time_limit: float = TIME_LIMIT,
 ) -> Evaluation:
     """The theory of ``model`` at the points (alpha[i], lam[i]), arrays of shape (P,)."""
-    tol, model_seconds = limits(quadrature_tol, time_limit)
     if loss.kind == "margin" and not model.labels.binary:
         raise InvalidArgument("loss", loss.name, LABELS_NEEDED)
-    model_settings = loss, tol, model_seconds
+    model_settings = loss, quadrature_tol, time_limit
     if model.follows_alpha:
         return _models_at_alphas(model, alpha, lam, *model_settings)
     if model.own_dimension < np.inf and loss.is_square:
-        return _at_own_dimension(model, alpha, lam, tol, model_seconds)
+        return _at_own_dimension(model, alpha, lam, quadrature_tol, time_limit)
     if model.reuse:
         return evaluate_reused(model, alpha, lam, *model_settings)
     if model.train_bias:
-        with deadline(model_seconds * len(alpha)):
+        with deadline(time_limit * len(alpha)):
             return _at_trained_bias(model, alpha, lam, *model_settings)
     return evaluate_at_bias(model, alpha, lam, *model_settings)
 

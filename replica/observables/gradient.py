@@ -21,9 +21,9 @@ from ..convex import LOSS_QUADRATURE_TOLERANCE, Task, errors_on_fixed_nodes
 from ..convex import loss as as_loss
 from ..display import in_words
 from ..equivalence import table_of_size, tabulate_at
-from ..errors import InvalidArgument, answering
+from ..errors import InvalidArgument
 from ..given import FeatureSample, Given, ReadoutPoints, errors_at, solve_point
-from ..problem import Problem, alpha_of_limit, asked, check_fixed_alpha0, limits, number
+from ..problem import Problem, asked, check_call, check_fixed_alpha0, number
 from ..reuse import evaluate_reused
 from ..saddle_point import ridge
 from ..steps import model_of
@@ -67,7 +67,7 @@ class Gradient(AtPoint):
 
 
 @one_thread()  # more only get into each other's way: the matrices are small
-@answering
+@check_call
 def gradient(
     problem: Problem | Given,
     *,
@@ -118,7 +118,7 @@ def gradient(
     >>> [f"{name} {slope:.6f}" for name, slope in slopes.train_error.items()][-2:]
     ['eta -0.004419', 'alpha0 -0.000113']
     """
-    model = model_of(problem, beta, theory, given=Given)
+    model = model_of(problem, beta, theory, given=Given, samples=samples)
     if isinstance(problem, Given):
         name, samples_typed = asked(problem, alpha, samples)
         number(name, samples_typed)
@@ -132,9 +132,8 @@ def gradient(
         parameters = {name: float(samples_typed), "lam": layer.lam}
         errors_near = partial(_layer_errors, points, layer, parameters)
         rows = getattr(points.given, "rows", None) or np.inf
-        with deadline(limits(quadrature_tol, time_limit)[1]), np.errstate(all="ignore"):
+        with deadline(time_limit), np.errstate(all="ignore"):
             return _gradient(layer, errors_near, parameters, 4, LOSS_AGREEMENT, rows)
-    alpha = alpha_of_limit(alpha, samples)
     check_fixed_alpha0(problem)
     if as_loss(loss).is_square:  # with other losses a dimension is the price of m, as of an sRF
         model.refuse_own_dimension()
@@ -143,11 +142,10 @@ def gradient(
     if model.rows is not None and len(model.geometry.c) > 1 and not model.reuse:
         allowed_here = "srf here: neurons of the network differ in their first-step readout or bias"
         raise InvalidArgument("theory", "network", allowed_here)
-    slope_tol, seconds = limits(quadrature_tol, time_limit)
-    with deadline(seconds):
-        accuracy: dict[str, Any] = {"quadrature_tol": slope_tol, "time_limit": seconds}
+    with deadline(time_limit):
+        accuracy: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
         point = solve(model, alpha=alpha, lam=lam, loss=loss, **accuracy)
-        return _model_slopes(problem if model.rows is None else model, point, slope_tol)
+        return _model_slopes(problem if model.rows is None else model, point, quadrature_tol)
 
 
 def _model_slopes(problem: Problem, point: Solution, quadrature_tol: float | None) -> Gradient:

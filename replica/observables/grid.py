@@ -25,10 +25,10 @@ from ..errors import InvalidArgument, meant
 from ..given import Given
 from ..plotting import ERROR_LABELS, LABELS
 from ..problem import (
+    NO_SAMPLES,
     Problem,
     SpikedRandomFeatures,
     activation,
-    alpha_of_limit,
     asked,
     axis,
     check_points,
@@ -104,7 +104,11 @@ def point_axis(model: Problem | Given, alpha: Any, samples: Any) -> tuple[str, A
     """Name and value of the one of alpha and samples that is given: of a limit, alpha."""
     if isinstance(model, Given):
         return asked(model, alpha, samples)
-    return "alpha", alpha_of_limit(alpha, samples)
+    if samples is not None:
+        raise InvalidArgument("samples", samples, NO_SAMPLES)
+    if alpha is None:
+        raise InvalidArgument("alpha", None, "given: readout samples over input dimension, n/d")
+    return "alpha", alpha
 
 
 def model_grid(

@@ -34,15 +34,14 @@ from solvers.successive_refinement import largest_change, settle
 
 from ..display import in_words
 from ..equivalence import Table, average_components, flat_kappa, table_at_kappa, tabulate_at
-from ..errors import InvalidArgument, answering
+from ..errors import InvalidArgument
 from ..given import FirstLayer, Given, Posterior, ReadoutPoints, equations_of
 from ..plotting import drawn_kappa, plot_learned
 from ..problem import (
     Components,
     SpikedRandomFeatures,
-    alpha_of_limit,
+    check_call,
     finite_array,
-    limits,
     plain_array,
     unit_vector,
 )
@@ -273,7 +272,7 @@ class LearnedByReadout(LearnedFunction):
         return flat_kappa(kappa, self.point.model.directions.shape[1])
 
 
-@answering
+@check_call
 def learned_function(
     model: SpikedRandomFeatures | GradientStep | FirstLayer,
     *,
@@ -315,7 +314,7 @@ def learned_function(
     >>> along.mean([-1.0, 1.0]).round(4).tolist()
     [0.1424, 0.3901]
     """
-    model = model_of(model, beta, theory, alpha, FirstLayer)
+    model = model_of(model, beta, theory, alpha, FirstLayer, samples)
     if isinstance(model, FirstLayer):
         if direction is not None:
             raise InvalidArgument("direction", direction, "left out: a layer has the target's")
@@ -325,7 +324,6 @@ def learned_function(
         layer_options = alpha, samples, lam, "square", quadrature_tol, time_limit
         layer_point, points = solve_layer(model, *layer_options)
         return LearnedByReadout(layer_point, points.last)
-    alpha = alpha_of_limit(alpha, samples)
     model.refuse_channel()
     if model.reuse and (
         model.labels.target.dimension > 1 or model.step.initialisation == "gaussian"
@@ -367,7 +365,7 @@ class Calibration(AtPoint):
         return _rows_of(columns | {"predicted": self.predicted, "frequency": self.frequency})
 
 
-@answering
+@check_call
 def calibration(solution: Solution, kappa: ArrayLike) -> Calibration:
     """Mean stated probability and frequency of the label 1 given the projection on the spike.
 
@@ -403,7 +401,7 @@ def calibration(solution: Solution, kappa: ArrayLike) -> Calibration:
     return Calibration(kappa_nodes, predicted, frequency, solution)
 
 
-@answering
+@check_call
 def learnability(
     model: Given,
     direction: ArrayLike,
@@ -462,11 +460,11 @@ def learnability(
         allowed = f"of shape ({model.width},), or a direction of {model.width} features in a column"
         allowed += ": direction.T" * (target_directions.shape[1:] == (model.width,))
         raise InvalidArgument("direction", f"shape {target_directions.shape}", allowed)
-    quadrature_tol, seconds = limits(quadrature_tol, time_limit)
     target_columns = target_directions.reshape(model.width, -1).T
     learned_parts = np.full(len(target_columns), np.nan)
-    with deadline(seconds), suppress(GivenUp):
-        layer, readouts = solve_layer(model, alpha, samples, lam, "square", quadrature_tol, seconds)
+    settings = "square", quadrature_tol, time_limit
+    with deadline(time_limit), suppress(GivenUp):
+        layer, readouts = solve_layer(model, alpha, samples, lam, *settings)
         if layer.converged:
             learned_parts = _learned_parts(readouts, layer.samples, layer.lam, target_columns)
     return float(learned_parts[0]) if target_directions.ndim == 1 else learned_parts

@@ -14,9 +14,9 @@ from solvers.results import ConvergenceError
 
 from ..convex import LOSSES
 from ..display import Progress, progress_callback
-from ..errors import InvalidArgument, answering
+from ..errors import InvalidArgument
 from ..given import Given
-from ..problem import Problem, check_points, flag, positive
+from ..problem import Problem, check_call, check_points, positive
 from .grid import (
     Grid,
     computed,
@@ -38,7 +38,7 @@ BEST = "best"  # of lam or eta: the one of the smallest test error, at every poi
 SQUARE = LOSSES["square"]
 
 
-@answering
+@check_call
 def learning_curve(
     model: Problem | Given,
     /,
@@ -133,7 +133,7 @@ def learning_curve(
     points: dict[str, Any] = {"alpha": alpha, "samples": samples, "lam": lam}
     typed = {"lam": lam, "eta": grids.get("eta")}
     searched = [name for name, value in typed.items() if isinstance(value, str) and value == BEST]
-    noted = [*CHANGES] if flag("notes", notes) else []
+    noted = [*CHANGES] if notes else []
     with progress_callback(progress, "points") as advance:
         options: dict[str, Any] = {"time_limit": time_limit, "workers": workers}
         options["progress"] = advance
@@ -152,7 +152,7 @@ def learning_curve(
     )
     for curve_note in filter(None, curve_notes):
         logging.getLogger(__name__).warning(curve_note)
-    if flag("raise_on_failure", raise_on_failure) and (failed := int((~dataset.converged).sum())):
+    if raise_on_failure and (failed := int((~dataset.converged).sum())):
         raise ConvergenceError(f"{failed} points did not converge", dataset)
     return dataset
 

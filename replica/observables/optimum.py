@@ -18,16 +18,15 @@ from solvers.results import Array, ConvergenceError, Status
 
 from ..convex import loss as as_loss
 from ..equivalence import table_at
-from ..errors import InvalidArgument, answering
+from ..errors import InvalidArgument
 from ..given import FeatureSample, Given
 from ..plotting import AT_END, add_legend, mark_smallest, plot_curve
 from ..problem import (
     Problem,
     SpikedRandomFeatures,
-    alpha_of_limit,
     asked,
+    check_call,
     check_step,
-    limits,
     logarithms,
     number,
 )
@@ -119,7 +118,7 @@ class Optimum(AtPoint):
         return [asdict(minimum) for minimum in self.minima]
 
 
-@answering
+@check_call
 def optimal_lambda(
     model: SpikedRandomFeatures | GradientStep | Given,
     *,
@@ -171,16 +170,16 @@ def optimal_lambda(
     >>> round(best.lam, 6), round(best.test_error, 9), best.at_edge
     (0.297901, 0.039607592, ())
     """
-    problem: Any = model_of(model, beta, theory, alpha, Given)
+    problem: Any = model_of(model, beta, theory, alpha, Given, samples)
     of_square(loss)
-    log_lam, (tol, seconds) = logarithms("lam", lam, LAM_SCAN), limits(quadrature_tol, time_limit)
-    how = {"quadrature_tol": tol, "time_limit": seconds}
+    log_lam = logarithms("lam", lam, LAM_SCAN)
+    how = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
     if isinstance(problem, Given):
         number(*asked(problem, alpha, samples))
-        with deadline(seconds):
+        with deadline(time_limit):
             return _search_given(problem, {"alpha": alpha, "samples": samples}, log_lam[::3], how)
-    alpha = alpha_of_limit(alpha, samples)
-    with deadline(seconds):
+    alpha = number("alpha", alpha)
+    with deadline(time_limit):
         return _search(lambda _: problem, alpha, {"lam": log_lam}, how, few_nodes=_is_slow(problem))
 
 
@@ -214,7 +213,7 @@ def _search_given(model: Given, at: dict[str, Any], axis: Array, how: dict[str, 
     return _optimum([_local_minimum(basin, ["lam"]) for basin in basins], lambda _: model, at | how)
 
 
-@answering
+@check_call
 def optimal_eta(
     step: Problem,
     *,
@@ -266,9 +265,8 @@ def optimal_eta(
     log_axes = {"eta": logarithms("eta", eta, ETA_SCAN)}
     if lam is None:
         log_axes["lam"] = logarithms("lam_range", lam_range, LAM_SCAN // 2)
-    tol, seconds = limits(quadrature_tol, time_limit)
-    solve_options = {"quadrature_tol": tol, "time_limit": seconds}
-    with deadline(seconds):
+    solve_options = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
+    with deadline(time_limit):
         rated = lambda rate: model_of(step_model.model_at(eta=rate), alpha=alpha)  # noqa: E731
         return _search(rated, alpha, log_axes, solve_options, lam, few_nodes=_is_slow(step_model))
 

@@ -15,7 +15,7 @@ from solvers.results import Array, Status
 from ..convex import Loss
 from ..errors import InvalidArgument
 from ..given import TOLERANCE, FeatureMoments, FeatureSample, Given, ReadoutPoints, evaluate
-from ..problem import SpikedRandomFeatures, limits
+from ..problem import SpikedRandomFeatures
 from ..saddle_point import ERRORS
 
 # Residual degrees of freedom, of strata and of rows: docs/theory.md 20 and 22 say what they were
@@ -248,7 +248,6 @@ def layer_points(
     advance: Callable[[], None] | None = None,
 ) -> ReadoutPoints:
     """The theory at the points (samples[i], lam[i])."""
-    tol, seconds = limits(quadrature_tol, time_limit)
     if model.outputs > 1 and not loss.is_square:
         hint = 'labels == c are one class and the rest; for a file numpy.save("y.npy", labels == c)'
         if not isinstance(model, FeatureSample):
@@ -264,6 +263,6 @@ def layer_points(
         labels_vary = len(pairs) > len({stratum for stratum, _ in pairs})
     if labels_vary and not loss.is_square:
         raise InvalidArgument("loss", loss.name, "the square where labels vary within a stratum")
-    settings = loss, tol or TOLERANCE, seconds
+    settings = loss, quadrature_tol or TOLERANCE, time_limit
     points = evaluate(model, samples, lam, *settings, advance)
     return points._replace(columns=meet_rows(model, samples, lam, points, *settings))

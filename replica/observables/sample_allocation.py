@@ -18,10 +18,10 @@ from solvers.resources import deadline
 from solvers.results import ConvergenceError
 
 from ..display import Displayed, Progress, progress_callback
-from ..errors import InvalidArgument, answering
+from ..errors import InvalidArgument
 from ..files import plain
 from ..plotting import plot_allocation
-from ..problem import MAX_NUMBER, LabelLaw, axis, check_step, describe, limits, number
+from ..problem import MAX_NUMBER, LabelLaw, axis, check_call, check_step, describe, number
 from .grid import computed
 from .learning_curve import BEST
 from .optimum import optimal_eta, optimal_lambda
@@ -152,7 +152,7 @@ class SampleAllocation(Displayed):
         return [asdict(plan) for plan in self.plans]
 
 
-@answering
+@check_call
 def sample_allocation(
     step: Any,
     *,
@@ -221,7 +221,7 @@ def sample_allocation(
     use_penalty = None if isinstance(lam, str) else number("lam", lam)
     if not (eta is None or (isinstance(eta, str) and eta == BEST)):
         raise InvalidArgument("eta", eta, f"{BEST}, or left out: the step has its own")
-    use_how: dict[str, Any] = {"time_limit": limits(None, time_limit)[1]}
+    use_how: dict[str, Any] = {"time_limit": time_limit}
     search: Any = optimal_lambda
     if eta == BEST or use_penalty is not None:
         search, use_how = optimal_eta if eta == BEST else solve, use_how | {"lam": use_penalty}

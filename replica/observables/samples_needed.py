@@ -16,10 +16,10 @@ from solvers.results import Array
 
 from ..convex import loss as as_loss
 from ..display import Displayed, Progress, progress_callback
-from ..errors import InvalidArgument, answering
+from ..errors import InvalidArgument
 from ..given import FeatureSample, Given
 from ..plotting import BARS, add_legend, plot_curve
-from ..problem import MAX_NUMBER, number
+from ..problem import MAX_NUMBER, check_call, number
 from .grid import solve_grid
 from .learning_curve import BEST, at_best
 from .readout_curves import BEST_AT_END, SENSITIVE, beyond, beyond_note, has_classes, notes_of
@@ -124,7 +124,7 @@ class SamplesNeeded(Displayed):
         return [{self.error: self.target} | sample_numbers | self._penalty]
 
 
-@answering
+@check_call
 def samples_needed(
     model: Given,
     *,

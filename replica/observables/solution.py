@@ -13,15 +13,13 @@ from solvers.results import Array, ConvergenceError, Status
 from ..convex import Loss
 from ..convex import loss as as_loss
 from ..display import Displayed
-from ..errors import answering
 from ..given import FeatureSample, Given, ReadoutPoints
 from ..plotting import add_legend, error_drawn, mark_place, plot_confusion, plot_curve, setting
 from ..problem import (
     SpikedRandomFeatures,
-    alpha_of_limit,
     asked,
+    check_call,
     describe_with_step,
-    flag,
     number,
     samples_of,
 )
@@ -273,7 +271,7 @@ class AtPoint(Displayed):
         return dict(self.point.settings)
 
 
-@answering
+@check_call
 def solve(
     model: SpikedRandomFeatures | GradientStep | Given,
     *,
@@ -338,13 +336,13 @@ def solve(
     >>> round(solve(step, alpha=0.9, lam=0.1, beta=1.0, theory="network").test_error, 7)
     0.0416284
     """
-    problem: SpikedRandomFeatures | Given = model_of(model, beta, theory, alpha, Given)
+    problem: SpikedRandomFeatures | Given = model_of(model, beta, theory, alpha, Given, samples)
     if isinstance(problem, Given):
         solution, _ = solve_layer(problem, alpha, samples, lam, loss, quadrature_tol, time_limit)
         for point_note in solution.notes if solution.converged else ():
             logging.getLogger(__name__).warning(point_note)
     else:
-        alpha, minimised_loss = number("alpha", alpha_of_limit(alpha, samples)), as_loss(loss)
+        alpha, minimised_loss = number("alpha", alpha), as_loss(loss)
         evaluated_point = evaluate(
             problem,
             np.array([alpha]),
@@ -362,7 +360,7 @@ def solve(
             conjugates=Conjugates(*(overlap[0] for overlap in evaluated_point.conjugates)),
             **{name: getattr(evaluated_point, name).item() for name in ridge.COLUMNS},
         )
-    if flag("raise_on_failure", raise_on_failure) and not solution.converged:
+    if raise_on_failure and not solution.converged:
         place = ", ".join(f"{name}={value:g}" for name, value in solution.place.items())
         raise ConvergenceError(
             f"at {place}: {solution.status.value} "

@@ -6,14 +6,15 @@ Problems are checked here, on construction; packages above rely on it.
 from .activation import ACTIVATIONS, MOMENT_TOLERANCE, Activation
 from .checks import (
     MAX_NUMBER,
+    NO_SAMPLES,
     WORDS,
-    alpha_of_limit,
     any_array,
     asked,
     assign,
     axis,
     called,
     check_bytes,
+    check_call,
     check_device,
     check_order,
     check_points,
@@ -21,14 +22,12 @@ from .checks import (
     coarsest,
     finite_array,
     flag,
-    limits,
     logarithms,
     number,
     plain_array,
     positive,
     samples_of,
     stacked,
-    tolerance,
     unit_vector,
 )
 from .components import Components, Places

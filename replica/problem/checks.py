@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import partial, wraps
+from inspect import signature
 from math import prod
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,8 +13,10 @@ from numpy.typing import ArrayLike
 from solvers.arrays import to_host
 from solvers.results import Array
 
-from ..errors import InvalidArgument, install
+from ..errors import OUR_NAMES, InvalidArgument, check_names, install
 from ..files import is_number
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 # The largest number that is accepted, and the inverse of the smallest, far beyond any use: their
 # powers in the equations, up to the fourth of a rate and of a readout, stay finite.
@@ -30,6 +33,7 @@ WORDS = {  # in the place of a number, where they are taken
     "eta": ', or "best" in learning_curve',
     "alpha0": ', or "alpha" in GradientStep',
 }
+NO_SAMPLES = "left out of a limit, whose dimension is infinite (give alpha, n/d)"
 MAX_COMPUTED = 1e150  # range of numbers computed from them, such as lengths and variances
 
 
@@ -72,6 +76,8 @@ def number(
             allowed += "; one number here, as learning_curve takes several"
         elif is_text and is_positive:
             allowed = f"a number{WORDS.get(name, '')}"
+        elif value is None and is_positive:
+            allowed = f"given, {allowed}"
         raise InvalidArgument(name, value, allowed) from None
     if high == MAX_NUMBER and (x > high or (open_low and low == 0 < x < 1 / high)):
         allowed += f", from {1 / high:g} to {high:g}" if open_low else f", at most {high:g}"
@@ -95,17 +101,39 @@ def choice(name: str, value: Any, allowed: Sequence[str]) -> str:
     return value
 
 
-def limits(quadrature_tol: Any, time_limit: Any) -> tuple[float | None, float]:
-    """Checked quadrature tolerance, None for the default, and time limit."""
-    allowed = "a positive number of seconds"
-    seconds = number("time_limit", time_limit, 0, np.inf, allowed, open_low=True)
-    return None if quadrature_tol is None else tolerance(quadrature_tol), seconds
+NUMERICAL_OPTIONS: dict[str, Callable[[Any], Any]] = {
+    "quadrature_tol": partial(
+        number, "quadrature_tol", high=np.inf, allowed="positive (a relative error)", open_low=True
+    ),
+    "time_limit": partial(
+        number, "time_limit", high=np.inf, allowed="a positive number of seconds", open_low=True
+    ),
+    "raise_on_failure": partial(flag, "raise_on_failure"),
+    "notes": partial(flag, "notes"),
+}
 
 
-def tolerance(quadrature_tol: Any) -> float:
-    """Checked quadrature tolerance."""
-    allowed = "positive (a relative error)"
-    return number("quadrature_tol", quadrature_tol, 0, np.inf, allowed, open_low=True)
+def check_call(function: Function) -> Function:
+    """Decorate a public function: refuse an argument that it does not have, by a TypeError with the
+    name that was probably meant, and numerical options out of range.
+
+    Of a function that takes any name, names are refused that others have for one of its arguments.
+    """
+    parameters = signature(function).parameters
+    known = [name for name, one in parameters.items() if one.kind is not one.VAR_KEYWORD]
+    any_name = len(known) < len(parameters)
+
+    @wraps(function)
+    def checked(*args: Any, **given: Any) -> Any:
+        if unknown := given.keys() - known:
+            foreign = [one for one in unknown if OUR_NAMES.get(one, "").split(",")[0] in known]
+            check_names(function.__name__, known, foreign if any_name else unknown)
+        for name in NUMERICAL_OPTIONS.keys() & known & given.keys():
+            if given[name] is not parameters[name].default:
+                given[name] = NUMERICAL_OPTIONS[name](given[name])
+        return function(*args, **given)
+
+    return cast(Function, checked)
 
 
 def check_device(device: str) -> str:
@@ -376,16 +404,6 @@ def check_order(
             allowed = "of one value at each point, the same twice, whichever is first in an array"
             allowed += " (np.vectorize takes its kind of number from the first: otypes=[float])"
             raise InvalidArgument(argument, name, allowed)
-
-
-def alpha_of_limit(alpha: Any, samples: Any) -> Any:
-    """The alpha of a limit; refused are none, and a number of samples."""
-    if samples is not None:
-        allowed = "left out of a limit, whose dimension is infinite (give alpha, n/d)"
-        raise InvalidArgument("samples", samples, allowed)
-    if alpha is None:
-        raise InvalidArgument("alpha", None, "given: readout samples over input dimension, n/d")
-    return alpha
 
 
 def asked(model: Any, alpha: Any, samples: Any) -> tuple[str, Any]:

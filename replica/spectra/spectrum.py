@@ -20,15 +20,14 @@ from solvers.results import Array, ConvergenceError
 from solvers.successive_refinement import settle
 
 from ..equivalence import Table, tables
-from ..errors import InvalidArgument, answering
+from ..errors import InvalidArgument
 from ..given import FeatureMoments, FeatureSample, FirstLayer
 from ..problem import (
     SpikedRandomFeatures,
-    alpha_of_limit,
     asked,
+    check_call,
     check_fixed_alpha0,
     describe_with_step,
-    limits,
     number,
     samples_of,
 )
@@ -205,7 +204,7 @@ def spectrum(
 
 
 @one_thread()  # the matrices are small: more threads slow each other down
-@answering
+@check_call
 def spectrum(
     model: SpikedRandomFeatures | GradientStep | FirstLayer,
     alpha: float | None = None,
@@ -251,8 +250,8 @@ def spectrum(
     >>> found.edges.round(6).tolist(), found.atom, round(found.moment(0), 8)
     ([[0.028603, 0.980667]], 0.0, 1.0)
     """
-    tol, time_limit = limits(quadrature_tol, time_limit)
-    model = model_of(model, beta, theory, given=FirstLayer | FeatureSample | FeatureMoments)
+    given = FirstLayer | FeatureSample | FeatureMoments
+    model = model_of(model, beta, theory, given=given, samples=samples)
     if isinstance(model, FeatureSample | FeatureMoments):
         allowed = "a model or a FirstLayer (numpy.linalg.eigvalsh has those of given features)"
         raise InvalidArgument("model", model, allowed)
@@ -260,16 +259,15 @@ def spectrum(
     if isinstance(model, FirstLayer):
         name, value = asked(model, alpha, samples)
         (n,) = samples_of(model, name, np.array([number(name, value)]))
-        find_spectrum = partial(layer_spectrum, model, float(n), tol or LAYER_TOLERANCE)
+        find_spectrum = partial(layer_spectrum, model, float(n), quadrature_tol or LAYER_TOLERANCE)
     else:
         check_fixed_alpha0(model)
         model.refuse_reuse()
-        alpha = alpha_of_limit(alpha, samples)
         if model.train_bias:
             raise InvalidArgument("train_bias", True, "off: the spectrum would depend on the fit")
         ratio = number("alpha", alpha)
         assert isinstance(model, SpikedRandomFeatures)
-        find_spectrum = partial(_limit_spectrum, model, ratio, tol or DENSITY_TOLERANCE)
+        find_spectrum = partial(_limit_spectrum, model, ratio, quadrature_tol or DENSITY_TOLERANCE)
     message = "the spectrum was not found"
     try:
         with deadline(time_limit), np.errstate(all="ignore"):  # iterates that are not finite end

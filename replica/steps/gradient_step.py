@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidArgument, answering
-from ..problem import Origin, SpikedRandomFeatures, choice, number
+from ..errors import InvalidArgument
+from ..problem import NO_SAMPLES, Origin, SpikedRandomFeatures, check_call, choice, number
 from .network import THEORIES, NetworkRows
 from .several_steps import features_after_steps
 from .step_fields import Step
@@ -75,7 +75,7 @@ class GradientStep(Step):
     0.9538
     """
 
-    @answering
+    @check_call
     def srf(self, *, beta: float, dimension: float = np.inf) -> SpikedRandomFeatures:
         """The spiked random feature model of width p = beta d after the last step, at an
         input ``dimension`` d.
@@ -93,7 +93,7 @@ class GradientStep(Step):
         step_origin = Origin(self, step_features)
         return replace(step_features, beta=beta, dimension=dimension, origin=step_origin)
 
-    @answering
+    @check_call
     def network(
         self,
         *,
@@ -173,6 +173,7 @@ def model_of(
     theory: str | None = None,
     alpha: Any = None,
     given: Any = (),
+    samples: Any = None,
 ) -> Any:
     """Model that a function solves: of a GradientStep, the sRF or the network; else ``problem``
     itself.
@@ -188,12 +189,14 @@ def model_of(
         Readout samples over dimension, which the step's alpha0 may follow.
     given : type or tuple of types
         Classes of other problems, which are returned as they are.
+    samples : float, optional
+        Number of readout samples, which only those other problems have.
 
     Raises
     ------
     InvalidArgument
-        If a GradientStep has no ``beta``, another problem is given ``beta`` or ``theory``, or
-        ``problem`` is none.
+        If a GradientStep has no ``beta``, another problem is given ``beta`` or ``theory``, a limit
+        is given ``samples``, or ``problem`` is none.
     """
     if isinstance(problem, Step):
         problem = problem.model_at(beta=beta, theory="srf" if theory is None else theory)
@@ -206,6 +209,8 @@ def model_of(
         raise InvalidArgument(
             "model", problem, "a GradientStep, or a model such as step.srf(beta=1)"
         )
+    if samples is not None:
+        raise InvalidArgument("samples", samples, NO_SAMPLES)
     if alpha is not None and problem.follows_alpha:
         return problem.at_alpha(number("alpha", alpha))
     return problem

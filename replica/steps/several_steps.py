@@ -29,12 +29,13 @@ from solvers.rules import Rule, gauss_hermite
 from solvers.successive_refinement import largest_change, settle
 
 from ..equivalence import rules, tabulate
-from ..errors import InvalidArgument, answering
+from ..errors import InvalidArgument
 from ..problem import (
     Activation,
     GaussianMixture,
     LabelLaw,
     SpikedRandomFeatures,
+    check_call,
     check_fixed_alpha0,
     complement_root,
 )
@@ -178,7 +179,7 @@ class AfterStep:
     quadrature_error: float
 
 
-@answering
+@check_call
 def after_each_step(step: Step) -> tuple[AfterStep, ...]:
     """The rows after every step of ``step``, in order.  Eqs. (10.1)-(10.3)
 

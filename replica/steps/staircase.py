@@ -43,7 +43,7 @@ from scipy.special import factorial
 from solvers.results import Array
 
 from ..display import Displayed
-from ..errors import InvalidArgument, answering
+from ..errors import InvalidArgument
 from ..plotting import plot_staircase
 from ..problem import (
     Activation,
@@ -51,6 +51,7 @@ from ..problem import (
     MultiIndex,
     Target,
     activation,
+    check_call,
     multi_index,
     number,
     parse_target,
@@ -202,7 +203,7 @@ def _stacked_directions(stages: tuple[Stage, ...], direction_count: int) -> Arra
 THRESHOLD = 1e-6  # default share of the variance: far above rounding, far below simulation noise
 
 
-@answering
+@check_call
 def staircase(
     target: Any,
     *,

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from replica.display import Progress, progress_callback
-from replica.errors import InvalidArgument, answering
+from replica.errors import InvalidArgument
 from replica.given import Given
 from replica.observables import grid_axes, places_on_grid
-from replica.problem import MAX_NUMBER, Problem, number
+from replica.problem import MAX_NUMBER, Problem, check_call, number
 from solvers.quadrature import QuadratureError
 from solvers.resources import TIME_LIMIT
 from solvers.results import Array, ConvergenceError
@@ -104,7 +104,7 @@ def checks_at(
     return checks, [] if theory.of_draws else answers[0][1]
 
 
-@answering
+@check_call
 def compare(
     problem: Problem | Given,
     *,
@@ -207,7 +207,7 @@ def compare(
     return Comparison(simulation.axes, checks, [simulation], [chosen_theory], allowed, notes=notes)
 
 
-@answering
+@check_call
 def ladder(
     problem: Problem,
     *,

@@ -13,13 +13,14 @@ from typing import Any, cast
 import numpy as np
 from numpy.random import Generator, default_rng
 
-from replica.errors import InvalidArgument, answering
+from replica.errors import InvalidArgument
 from replica.given import FirstLayer
 from replica.problem import (
     Activation,
     Law,
     Problem,
     SpikedRandomFeatures,
+    check_call,
     check_fixed_alpha0,
     check_problem,
     complement_root,
@@ -31,7 +32,7 @@ from .arguments import check_array, seed_sequence, size, streams, whole_number
 from .features import GaussianInstance, Instance
 
 
-@answering
+@check_call
 def draw(
     problem: Problem, *, dimension: int, rng: Any = None, beta: float | None = None
 ) -> Instance:
@@ -86,7 +87,7 @@ def draw(
     return Instance(W, row_bias, target_directions, model.student, *label_law, *input_fields)
 
 
-@answering
+@check_call
 def trajectory(
     problem: GradientStep, *, dimension: int, beta: float | None, rng: Any = None
 ) -> Iterator[Instance]:
@@ -207,7 +208,7 @@ def gradient_step(
     return gradient_sum
 
 
-@answering
+@check_call
 def first_layer(
     step: GradientStep, *, dimension: int, beta: float | None = None, rng: Any = None
 ) -> FirstLayer:

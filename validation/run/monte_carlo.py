@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike
 
 from replica.convex import loss as as_loss
 from replica.display import Progress, progress_callback
-from replica.errors import InvalidArgument, answering
+from replica.errors import InvalidArgument
 from replica.given import FeatureMoments, FeatureSample, FirstLayer, Given
 from replica.observables import LABELS_NEEDED, scalar_arguments
-from replica.problem import Problem, asked, check_device, positive, samples_of
+from replica.problem import Problem, asked, check_call, check_device, positive, samples_of
 from solvers import executors
 from solvers.results import Array
 
@@ -192,7 +192,7 @@ logger = logging.getLogger(__name__)
 DEFAULT_MEMORY = "2GB"  # fits beside other work on a laptop
 
 
-@answering
+@check_call
 def simulate(
     problem: Problem | Given,
     *,
