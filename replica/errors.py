@@ -64,12 +64,25 @@ def meant(name: str, known: Iterable[str]) -> str:
     """
     plural = {"covariances": "covariance", "means": "covariance"}.get(name, name)
     known = list(known)
-    close = get_close_matches(name, known, n=1, cutoff=0.6)
+    close = get_close_matches(name.lower(), known, n=1, cutoff=0.6)
     here = OUR_NAMES.get(plural, "")
     argument = here.split(",")[0]
     if here and (argument in known or not argument.isidentifier()):
         return here
     return close[0] if close else ""
+
+
+def hint(name: Any, known: Collection[str]) -> str:
+    """The question whether one of the ``known`` names is meant by an unknown one; empty if none is
+    close.
+
+    Examples
+    --------
+    >>> hint("netwrok", ["srf", "network"]), hint("foo", ["alpha"])
+    (' (did you mean network?)', '')
+    """
+    close_name = meant(name, known) if isinstance(name, str) and name not in known else ""
+    return f" (did you mean {close_name}?)" * bool(close_name)
 
 
 def check_names(name: str, known: Collection[str], given: Iterable[str]) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from solvers.results import Array
 
-from ..errors import OUR_NAMES, InvalidArgument
+from ..errors import InvalidArgument, hint
 from ..files import Wanted, open_regular, read_array
 from ..observables import BEST
 from ..problem import (
@@ -213,8 +213,7 @@ def read_config(path: Path, *, allow_import: bool = False) -> Options:
     config_options = read_toml("config", path)
     for name, value in config_options.items():
         if name not in (*HELP, "groups"):
-            hint = f" (did you mean {OUR_NAMES[name]}?)" if name in OUR_NAMES else ""
-            allowed = f"a file without {name}, which is no option{hint}"
+            allowed = f"a file without {name}, which is no option{hint(name, HELP)}"
             raise InvalidArgument("config", str(path), allowed)
         holds_files = name in (*GIVEN_FILES, "bias", "inputs")
         if is_import_path(value) and not (holds_files or allow_import):

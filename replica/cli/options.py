@@ -8,7 +8,7 @@ import numpy as np
 from solvers.results import Array
 
 from ..convex import Loss, loss
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, hint
 from ..observables import grid_axes, models_on_grid, ratio_note
 from ..problem import (
     Activation,
@@ -106,7 +106,7 @@ def parse_request(
     if reuse and not (theory == "network" and is_step):
         raise InvalidArgument("reuse", reuse, "given with a step, and not with the theory srf")
     if theory not in (None, *THEORIES) or (theory == "network" and not is_step):
-        allowed = "srf or network, the latter with a step"
+        allowed = f"srf or network, the latter with a step{hint(theory, THEORIES)}"
         raise InvalidArgument("theory", theory, allowed)
     if not is_step:
         model_fields = {f.name for f in fields(SpikedRandomFeatures)}

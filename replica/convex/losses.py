@@ -28,7 +28,7 @@ from solvers.chebyshev import coefficient_matrix
 from solvers.piecewise import Pieces
 from solvers.results import Array
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, hint
 from ..problem import (
     MAX_NUMBER,
     called,
@@ -460,6 +460,8 @@ def loss(spec: Any) -> Loss:
         allowed_losses = f"{usual_loss_name}, as it is called here"
     elif is_import_path(loss_text) and isinstance(named := import_object(spec, "loss"), Loss):
         return named
+    else:
+        allowed_losses += hint(loss_name, [*LOSSES, *PARAMETER_LOSSES])
     raise InvalidArgument("loss", spec, allowed_losses)
 
 

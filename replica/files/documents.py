@@ -35,7 +35,7 @@ def write_file(path: str | os.PathLike[str], content: bytes, *, afresh: bool = F
         With ``path`` as its file name.
     """
     target = Path(path if afresh else os.path.realpath(path))
-    temporary = target.with_name(f".replica-{secrets.token_hex(8)}")  # short, as names may not be
+    temporary = _temporary_beside(target)
     try:
         with open(temporary, "xb") as stream:
             stream.write(content)
@@ -51,6 +51,11 @@ def write_file(path: str | os.PathLike[str], content: bytes, *, afresh: bool = F
             temporary.unlink(missing_ok=True)
 
 
+def _temporary_beside(target: Path) -> Path:
+    """A new name in the folder of a file; it is short, as names of files may not be."""
+    return target.with_name(f".replica-{secrets.token_hex(8)}")
+
+
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     """Open a file to read it, where it is one: a pipe is not waited for, a device not drained, but
     an OSError raised."""
@@ -60,7 +65,8 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def check_writable(option: str, path: Path, suffixes: Sequence[str]) -> None:
-    """Refuse a path that could not be written after the computation."""
+    """Refuse a path that could not be written after the computation: an empty file is written
+    beside it, and removed, as no permissions tell for sure."""
     if path.suffix.lower() not in suffixes:
         raise InvalidArgument(option, str(path), f"a file name ending in {', '.join(suffixes)}")
     target = Path(os.path.realpath(path))
@@ -69,8 +75,13 @@ def check_writable(option: str, path: Path, suffixes: Sequence[str]) -> None:
     there = os.path.lexists(target)  # also where links go round in a circle
     if there and not (target.is_file() and os.access(target, os.W_OK)):
         raise InvalidArgument(option, str(path), "a file that can be written")
-    if not os.access(target.parent, os.W_OK):
-        raise InvalidArgument(option, str(path), "in a folder that can be written to")
+    trial = _temporary_beside(target)
+    try:
+        trial.open("xb").close()
+        trial.unlink()
+    except OSError as error:
+        allowed = f"in a folder that can be written to ({error.strerror})"
+        raise InvalidArgument(option, str(path), allowed) from None
 
 
 def plain(value: Any) -> Any:

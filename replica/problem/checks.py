@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from solvers.arrays import to_host
 from solvers.results import Array
 
-from ..errors import OUR_NAMES, InvalidArgument, check_names, install
+from ..errors import OUR_NAMES, InvalidArgument, check_names, hint, install
 from ..files import is_number
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -97,7 +97,7 @@ def flag(name: str, value: Any) -> bool:
 def choice(name: str, value: Any, allowed: Sequence[str]) -> str:
     """``value`` if it is one of the ``allowed`` names; else InvalidArgument."""
     if not isinstance(value, str) or value not in allowed:
-        raise InvalidArgument(name, value, " or ".join(allowed))
+        raise InvalidArgument(name, value, " or ".join(allowed) + hint(value, allowed))
     return value
 
 

@@ -18,7 +18,7 @@ from numpy.polynomial import hermite_e
 
 from solvers.results import Array
 
-from ..errors import InvalidArgument, meant, shorten
+from ..errors import InvalidArgument, hint, shorten
 from .activation import ACTIVATIONS
 from .checks import real
 from .kinks import crossings
@@ -164,10 +164,9 @@ def function_hint(text: str) -> str:
     words = re.findall(r"(?<![\w.])[A-Za-z_]\w*", text)
     known_names = re.compile("|".join([r"x|z[1-4]|exp|he\d{1,2}", *ACTIVATIONS]))
     unknown_word = next((word for word in words if not known_names.fullmatch(word)), "")
-    close_name = meant(unknown_word.lower(), ACTIVATIONS)
     without = f"without {shorten(unknown_word)!r}" if unknown_word else "a function"
     return (
-        f"{without}{f' (did you mean {close_name}?)' * bool(close_name)}: one of "
+        f"{without}{hint(unknown_word, ACTIVATIONS)}: one of "
         f"{', '.join(ACTIVATIONS)}, a Hermite sum such as he1+he2/2, arithmetic in x, or in z1 ... "
         "z4 of a target, such as z1**2 + relu(z1*z2) + he2(z3)/2, of at most some 200 terms, or a "
         "function of your own, on the command line mymodule:act with def act(x) in mymodule.py"

@@ -17,7 +17,7 @@ from scipy.special import expit
 from solvers.results import Array
 from solvers.rules import Rule, composite_legendre, gauss_rule_of
 
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, hint
 from .checks import MAX_NUMBER, plain_array
 
 # Named laws: all 1, +-1, N(0, 1), and the uniform law on an interval with mean 0 and variance 1.
@@ -130,7 +130,7 @@ def law(name: str, spec: Any) -> Law:
     except (TypeError, ValueError, InvalidArgument):
         allowed = (
             f"{NAMED_LAWS}, a number up to {MAX_NUMBER:g}, a sequence of numbers, (values, "
-            "fractions), or a frozen scipy.stats distribution"
+            f"fractions), or a frozen scipy.stats distribution{hint(spec, READOUT_LAWS)}"
         )
         raise InvalidArgument(name, spec, allowed) from None
     if not ((law_fractions >= 0).all() and abs(law_fractions.sum() - 1) < 1e-9):
@@ -148,5 +148,7 @@ def laws_by_name(name: str, values: Any) -> NDArray[np.str_]:
     law_names = np.atleast_1d(np.asarray(values, dtype=object))
     for law_name in law_names.ravel():
         if law_name not in READOUT_LAWS:
-            raise InvalidArgument(name, law_name, f"{NAMED_LAWS}, on a grid")
+            raise InvalidArgument(
+                name, law_name, f"{NAMED_LAWS}, on a grid{hint(law_name, READOUT_LAWS)}"
+            )
     return law_names.ravel().astype(str)

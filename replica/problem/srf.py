@@ -154,13 +154,16 @@ class SpikedRandomFeatures(Problem):
             beta=number("beta", self.beta),
             fractions=group_shares,
             bias=numbers("bias", self.bias, lowest, "a finite number, or an array of them"),
-            dimension=number(
-                "dimension", self.dimension, 0, np.inf, "positive or inf", open_low=True
-            ),
             feature_noise=number("feature_noise", self.feature_noise, 0, MAX_NUMBER, "0 or more"),
             law_error=number("law_error", self.law_error, 0, np.inf, "0 or more"),
         )
         check_readout(self)
+        least_dimension = max(1, self.directions)  # of inputs and target
+        allowed = f"a whole number, at least {least_dimension}, or inf"
+        dimension = number("dimension", self.dimension, least_dimension, np.inf, allowed)
+        if np.isfinite(dimension) and dimension % 1:
+            raise InvalidArgument("dimension", self.dimension, allowed)
+        assign(self, dimension=dimension)
         self._check_origin()
         # checks the shapes; a network's rows, which may take seconds, are made on first use
         spike_count = self.features.geometry.r.shape[1]

@@ -135,7 +135,7 @@ def reason_not_covered(step: Step) -> str:
 def reason_not_reused(step: Step) -> str:
     """The reason why the theory of reused samples does not cover ``step``; empty if it does."""
     uncovered_steps = {
-        "several steps": step.steps,
+        "several steps (leave reuse out, or take one step: alpha0 and eta, not steps)": step.steps,
         "inputs that are not N(0, I)": step.inputs is not None,
         "an output intercept": step.intercept,
         "weight decay": step.decay,

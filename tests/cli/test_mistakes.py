@@ -46,6 +46,7 @@ SMALL = "--dimension 30 --seeds 2"
         (f"{STEP} --alpha 1 --lam 0:1:3:log", ["--lam", "0:1:3:log", "positive numbers"]),
         (POINT.replace("sin", "|z1|"), ["--target must be a function", "abs"]),
         (f"{POINT} --out /nonexistent/a.csv", ["--out", "/nonexistent/a.csv", "folder"]),
+        (f"{POINT} --plot /sys/a.png", ["--plot", "/sys/a.png", "folder"]),
         (f"{POINT} --out a.xyz", ["--out", "a.xyz", ".csv, .json, .tex, .nc"]),
         (f"{POINT} --plot a.txt", ["--plot", "a.txt", ".png"]),
         (f"{POINT} --r 1", ["--alpha0", "--r", "not both"]),
@@ -66,6 +67,18 @@ SMALL = "--dimension 30 --seeds 2"
         (POINT.replace("--alpha0 20", "--alpha0 alhpa"), ["--alpha0", "or alpha alone"]),
         # one value, where others are grids
         (f"{POINT} --theory srf,network", ["--theory must be srf or network"]),
+        # what comes close to a name
+        (f"{POINT} --theory netwrok", ["--theory must be srf or network", "did you mean network?"]),
+        (f"{POINT} --loss hing", ["--loss must be one of square", "did you mean hinge?"]),
+        (f"{POINT} --readout gausian", ["--readout must be equal", "did you mean gaussian?"]),
+        (POINT.replace("sin", "sgn"), ["--target", "did you mean sign?"]),
+        # sizes
+        (f"{POINT} --dimension 12.7", ["--dimension must be a whole number, at least 1, or inf"]),
+        (f"{POINT} --dimension 0.5", ["--dimension must be a whole number", "got 0.5"]),
+        (
+            f"{POINT.replace('sin', 'z1*z3')} --dimension 100,2",
+            ["--dimension must be a whole number, at least 3, or inf, got 2"],
+        ),
         (
             f"{POINT} --loss square,huber:1",
             ["--loss must be one of square", "of several run a command once for each"],
@@ -92,6 +105,10 @@ SMALL = "--dimension 30 --seeds 2"
         (f"{SINE} --loss huber", ["--loss must be one of square"]),
         (f"{SINE} --label-noise student:1", ["--label-noise must be one of outliers"]),
         # several steps
+        (
+            f"{THREE} --steps 2:1,2:1 --reuse 1",
+            ["several steps (leave reuse out, or take one step"],
+        ),
         (f"{THREE} --steps 2:1,2", ["--steps must be pairs alpha0:eta"]),
         (f"{THREE} --steps 2:1,2:1 --eta 1", ["--eta must be given without --steps"]),
         (f"{THREE} --steps 2:1,2:1 --r 1", ["given without"]),
