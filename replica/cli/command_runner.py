@@ -45,7 +45,13 @@ from .printing import PICTURES, Output, answers_only, say, with_options
 OUTPUT_PANEL = "Files and output"  # a panel of the help
 TABLES = (".csv", ".json", ".tex")  # suffixes that --out writes, and with a data set:
 DATASETS = (*TABLES, ".nc")
-TimeLimit = Annotated[float, typer.Option(help="Seconds a point, after which it is flagged.")]
+TimeLimit = Annotated[
+    float,
+    typer.Option(
+        help="Seconds a point, after which it is flagged; where the best --lam or --eta is "
+        "searched, seconds of the whole search of a point: take some hundreds at a --dimension."
+    ),
+]
 
 
 def file_name(text: str) -> Path:
@@ -95,6 +101,7 @@ def command(
     also: Sequence[Parameter] = (),
     drawn: bool = True,
     tabular: bool = True,
+    elsewhere: str = "(replica curve takes it)",
 ) -> Callable[[Command], Callable[..., None]]:
     """Decorator of a command: options of a problem, --config, and options of the output.
 
@@ -104,7 +111,7 @@ def command(
     Typer makes options of the parameters of a signature.  It is shown the options ``offered``, but
     for those ``without``; what the command ``also`` takes, by name or as ``**settings``; --out for
     the suffixes ``files``; --plot if a figure is ``drawn``; and --wide if the answer is
-    ``tabular``.
+    ``tabular``.  An option of a problem that it lacks is refused with what takes it ``elsewhere``.
     """
     own_options = {parameter.name for parameter in also}
     offers = [name for name in offered if name not in {*without, *own_options}]
@@ -146,6 +153,7 @@ def command(
         _, _, *parameters = signature(function).parameters.values()
         left_out = {"settings", *own_options}
         others = [parameter for parameter in parameters if parameter.name not in left_out]
+        flat.elsewhere = elsewhere  # type: ignore[attr-defined]
         flat.__signature__ = Signature([*map(_described, offers), *also, *others, *last_options])  # type: ignore[attr-defined]
         return flat
 
@@ -208,7 +216,9 @@ def application(name: str, text: str, commands: Sequence[Callable[..., None]]) -
         )
         lines = [" ".join(line.split()) for line in examples.split("\n\n")]
         # brackets are no markup: E[y|x], .[explore]
-        app.command(cls=OnceEach, help=escape(about), epilog="\n\n".join(["Examples:", *lines]))(
+        epilog = "\n\n".join(["Examples:", *lines])
+        refusal = {"obj": getattr(function, "elsewhere", None)}  # of options that it lacks
+        app.command(cls=OnceEach, help=escape(about), epilog=epilog, context_settings=refusal)(
             function
         )
     return app
@@ -258,18 +268,12 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
         bad_word = re.match(r"No such (?:command|option):? '?(?:--)?([\w-]+)", message)
         name = bad_word[1].replace("-", "_") if bad_word else ""
         hint = elsewhere.get(name)
-        hint = f"in Python {hint}" if hint and "(" in hint else hint
+        in_python = f"in Python {hint}" if hint and "(" in hint else ""
         if name in OF_PROBLEMS and error.ctx is not None:
-            command_name, in_python = str(error.ctx.command.name), ""
-            if name == "dimension":
-                in_python = f"; {hint}"
-            way_on = f"(replica curve takes it{in_python})"
-            if command_name in ("simulate", "alignment", "directions"):
-                way_on = "(replica-validate compare takes it)"
-            elif command_name == "plan" and name in ("loss", "inputs"):
-                way_on = "or run replica curve with it, for every split --alpha0 and --alpha"
-            message = f"No such option: --{name.replace('_', '-')} in {command_name}"
-            message, hint = f"{message}: leave it out {way_on}", None
+            option = f"--{name.replace('_', '-')} in {error.ctx.command.name}"
+            way_on = f"{error.ctx.obj}{'; ' * bool(in_python)}{in_python}"
+            return _fail(f"No such option: {option}: leave it out {way_on}", 2)
+        hint = in_python or hint
         return _fail(message + f" (did you mean {hint}?)" * bool(hint), 2)
     except QuadratureError as error:
         return _fail(with_options(str(error)), 2)

@@ -50,6 +50,7 @@ MONTE_CARLO = (  # arguments of ``validation.simulate``
     drawn("memory", str, DEFAULT_MEMORY, "Limit of all processes together, such as 500MB."),
     drawn("device", str, "cpu", "cpu, or cuda (needs torch)."),
 )  # fmt: skip
+BY_COMPARE = "(replica-validate compare takes it)"
 STORED_RNG = 0  # of simulations that are kept and were given no seed
 
 
@@ -120,12 +121,14 @@ def watched(thing: str, store_folder: Path | None) -> Iterator[Callable[[int, in
 
 def show_points(document: dict[str, Any], output: cli.Output) -> None:
     """Write the points of a document to standard output as a table: first the classification error
-    where labels are +-1, then the test error and the scores, these to two digits."""
+    where labels are +-1, then the test error and the scores, these to two digits; standard errors
+    last of each."""
     names = list(document["points"][0])
     first_column = names.index("source") + 1 if "source" in names else names.index("test_error")
 
-    def rank(name: str) -> int:
-        return next(i for i, kind in enumerate(("class", "test_error", "_z", "")) if kind in name)
+    def rank(name: str) -> tuple[int, bool]:
+        kinds = enumerate(("class", "test_error", "_z", ""))
+        return next(i for i, kind in kinds if kind in name), name.endswith("_stderr")
 
     def cell(name: str, value: Any) -> Any:
         unknown = value is None or (isinstance(value, float) and np.isnan(value))
@@ -287,6 +290,7 @@ SHARD = drawn(
     files=cli.DATASETS,
     also=(*MONTE_CARLO, SHARD),
     drawn=False,
+    elsewhere=BY_COMPARE,
 )
 def simulate(
     options: cli.Options, output: cli.Output, *, shard: str | None, **settings: Any
@@ -316,6 +320,7 @@ def simulate(
 @cli.command(
     without=(*cli.SRF_FIELDS, "theory", "alpha", "lam", "intercept", "train_bias", "loss", "reuse"),
     also=(DIMENSION, SEEDS, RNG),
+    elsewhere=BY_COMPARE,
 )
 def alignment(options: cli.Options, output: cli.Output, **settings: Any) -> None:
     """Cosines of neurons and of their gradients with the target's directions, step by step.
