@@ -13,6 +13,7 @@ from .command_runner import (
 from .explore import Guard
 from .given import asks_for_given, parse_given
 from .main import main
+from .notes import note_worse_than_zero
 from .option_table import (
     HELP,
     SRF_FIELDS,
@@ -23,5 +24,5 @@ from .option_table import (
     single_number,
 )
 from .options import Request, parse_request
-from .printing import Output, answer, note_worse_than_zero, progress, say
+from .printing import Output, answer, progress, say
 from .spectrum import spectrum_document, warn_unless_converged

@@ -3,6 +3,7 @@ both; ``replica bounds``, on the error at the best penalty, at each learning rat
 how to spend samples on the two layers.
 """
 
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from . import printing
 from .command_runner import DATASETS, TimeLimit, command
 from .curve import Workers, answer_curve
 from .given import asks_for_given
+from .notes import Notes, note_edges, note_theory, notes_of_bounds
 from .option_table import (
     BEST,
     HELP,
@@ -28,7 +30,7 @@ from .option_table import (
     single_number,
 )
 from .options import parse_request
-from .printing import Notes, Output, answer, note_edges, say
+from .printing import Output, answer, say
 from .readout import answer_readout
 
 
@@ -91,8 +93,9 @@ def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIM
     """Bounds on the test error at the best penalty; with --alpha, that error itself.
 
     lower and upper hold at every alpha; achieved_1 is the error at alpha = 1 at its best penalty,
-    lam_1.  All are limits d -> inf: at small steps (eta below about 1) networks of ordinary size
-    are far above them, see the note of replica curve.  In Python: replica.bounds.
+    lam_1.  All are limits d -> inf: a note says how far the network itself is and, with --alpha,
+    networks of d = 1000, which at small steps (eta below about 1) are far above them.  In Python:
+    replica.bounds.
 
     Examples
     --------
@@ -104,19 +107,24 @@ def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIM
     request.refuse_grids(allowed=("eta",))
     models = observables.models_on_grid(request.problem, request.grids)
     rates = request.grids.get("eta", [getattr(request.problem.step, "eta", None)])
-    bounds_of_models = [observables.bounds(model, time_limit=time_limit) for model in models]
-    rows = []
-    for rate, model, rate_bounds in zip(rates, models, bounds_of_models, strict=True):
+    rows, results = [], []
+    for rate, model in zip(rates, models, strict=True):
+        rate_bounds = observables.bounds(model, time_limit=time_limit)
         bound_names = ("lower", "upper", "converged")
         bound_row = {"eta": rate} | {name: getattr(rate_bounds, name) for name in bound_names}
-        for alpha in request.alpha:
-            best = observables.optimal_lambda(model, alpha=alpha, time_limit=time_limit)
+        search = partial(observables.optimal_lambda, model, time_limit=time_limit)
+        optima = [search(alpha=alpha) for alpha in request.alpha]
+        for alpha, best in zip(request.alpha, optima, strict=True):
             bound_row |= {f"achieved_{alpha:g}": best.test_error, f"lam_{alpha:g}": best.lam}
         rows.append(bound_row)
+        place = {} if rate is None else {"eta": rate}
+        results.append((place, rate_bounds, optima))
+    bounds_of_models = [rate_bounds for _, rate_bounds, _ in results]
     linear_error, described = bounds_of_models[0].linear, describe(request.problem)
     if len(rows) > 1:
         described["eta"] = request.grids["eta"].tolist()
-    document: dict[str, Any] = {"problem": described, "bounds": rows, "linear": linear_error}
+    document: dict[str, Any] = {"problem": {"theory": "srf"} | described}
+    document |= {"bounds": rows, "linear": linear_error}
 
     def figure() -> Any:
         if len(rows) > 1:
@@ -126,9 +134,11 @@ def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIM
     def show() -> None:
         output.table(rows, [name for name in rows[0] if rows[0][name] is not None])
         answer(f"best linear predictor of the inputs, not of these features: {linear_error:.7g}")
-        printing.note_theory(models[0])
+        note_theory(models[0])
 
     output.write(document, show, figure=figure, rows=rows)
+    for sentence in notes_of_bounds(results, request.theory):
+        say(f"note: {sentence}")
     return all(rate_bounds.converged for rate_bounds in bounds_of_models)
 
 
@@ -137,7 +147,8 @@ def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIM
         *("alpha0", "alpha", "theory", "loss", "steps", "reuse", "dimension", *SRF_FIELDS),
         # not covered by the theory of reused samples
         *("inputs", "separation", "step_target", "step_noise", "decay", "intercept", "train_bias"),
-    )
+    ),
+    elsewhere="or run replica curve with it, for every split --alpha0 and --alpha",
 )
 def plan(
     options: Options,

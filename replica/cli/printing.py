@@ -7,36 +7,24 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 import typer
-from numpy.typing import ArrayLike
 
 from solvers.results import Array
 
 from .. import files
 from ..convex import Loss
-from ..display import Progress, bar, text
+from ..display import Progress, bar
 from ..errors import InvalidArgument, shorten
-from ..observables import CHANGES, NOTED_SHIFT, NOTHING_LEARNED, SEARCHED_RANGES
-from ..plotting import check_latex, picture, style, symbol
-from ..problem import LabelLaw, Problem, SpikedRandomFeatures
-from ..steps import reason_not_covered
+from ..plotting import check_latex, picture, settings, style, symbol
+from ..problem import netcdf_attributes
 
 PICTURES = (".png", ".pdf", ".svg", ".eps")
-Notes = Annotated[
-    bool, typer.Option(help="Say how far d = 1000 is, and an sRF from its network, even if near.")
-]
-NOTED = {  # sentence on the relative change of an error, by its name as a column
-    "finite_size_shift": "these are limits d -> inf; in the theory at d = 1000 the {error} at "
-    "{place} differs by {change} (--dimension 1000; docs/theory.md 23 of networks, "
-    "docs/readout.md)",
-    "network_difference": "these are of the published sRF; at {place} the {error} of the network "
-    "itself differs by {change} (--theory network)",
-}
 ANSWERS: ContextVar[TextIO | None] = ContextVar("ANSWERS", default=None)
 
 
@@ -84,9 +72,9 @@ class Output:
     ) -> None:
         """Save the ``document`` and the ``figure``, and print the document, as JSON or by ``show``.
 
-        A .csv file holds ``rows``, the document's points unless given; a .tex file the rows of a
-        ``paper``, the same unless given, with columns that are always ``printed``; a .nc file the
-        ``dataset``.
+        A .csv file holds ``rows``, the document's points unless given, each with its theory; a .tex
+        file the rows of a ``paper``, the same unless given, with columns that are always
+        ``printed``, below a comment with the problem and its theory; a .nc file the ``dataset``.
         """
         if self.out is not None:
             table_rows = document.get("points", ()) if rows is None else rows
@@ -97,9 +85,10 @@ class Output:
             elif suffix == ".json":
                 file_content = (files.to_json(document) + "\n").encode()
             elif suffix == ".tex":
-                file_content = files.to_tex(paper or table_rows, symbol, printed).encode()
+                table = files.to_tex(paper or table_rows, partial(_heading, table_rows), printed)
+                file_content = f"{_comment(document)}{table}".encode()
             else:
-                file_content = files.to_csv(table_rows).encode()
+                file_content = files.to_csv(_with_theory(table_rows, document)).encode()
             save(self.out, file_content)
         try:
             if self.plot is not None and figure is not None:
@@ -137,13 +126,51 @@ class Output:
                 f"note: the first and the last {end} of {len(points)} points are shown: --wide "
                 "shows all, --out FILE.csv saves them"
             )
-        if any(name.endswith("classification_error") for name in columns):
-            say(
-                "note: classification_error is the share of new labels, with their noise, that the "
-                "sign of the output, or the largest of several, misses; the test error is squared"
-            )
+        meanings = [
+            "classification_error is the share of new labels, with their noise, that the sign of "
+            "the output, or the largest of several, misses"
+        ] * any(name.endswith("classification_error") for name in columns)
+        if "loss_error" in columns:
+            meanings += [
+                "loss_error and train_loss are means of the loss; test_error and train_error are "
+                "squared errors, which it does not minimise"
+            ]
+        elif meanings:
+            meanings += ["the test error is squared"]
+        if meanings:
+            say(f"note: {'; '.join(meanings)}")
         if len(shown_columns) < len(table_cells):
             say(f"note: --wide also shows {', '.join(columns[len(shown_columns) :])}")
+
+
+def _heading(rows: Sequence[Mapping[str, Any]], name: str) -> str:
+    """Symbol of a column of a table for a paper, or its name, of squared errors where others are of
+    a loss."""
+    squared = "loss_error" in rows[0] and name.startswith(("test_error", "train_error"))
+    return f"squared {name}" if squared else symbol(name)
+
+
+def _comment(document: Mapping[str, Any]) -> str:
+    """A comment of LaTeX with what all points of a document share, which is much of a caption."""
+    shared = {name: document[name] for name in ("dimension", "seeds") if name in document}
+    pieces = settings(netcdf_attributes(dict(document.get("problem", {})) | shared))
+    pieces += [str(document["theory"])] if "theory" in document else []
+    return f"% {', '.join(pieces)}\n" * bool(pieces)
+
+
+def _with_theory(
+    rows: Sequence[Mapping[str, Any]], document: Mapping[str, Any]
+) -> list[Mapping[str, Any]]:
+    """Rows with the theory of a document, and its dimension where there is one; rows of a
+    simulation without."""
+    known = {**document.get("problem", {}), **document}
+    if "theory" not in known:
+        return [*rows]
+    shared = {name: known[name] for name in ("theory", "dimension") if name in known}
+    blank = dict.fromkeys(shared, "")
+    sources = (row.get("source") for row in rows)
+    added = (blank if source == "simulation" else shared for source in sources)
+    return [{**row, **new, **row} for row, new in zip(rows, added, strict=True)]
 
 
 def rows_of(axes: Mapping[str, Array], columns: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -203,111 +230,6 @@ def with_options(sentence: str) -> str:
     for argument, option in named.items():
         sentence = sentence.replace(argument, option)
     return sentence
-
-
-def note_theory(model: SpikedRandomFeatures) -> None:
-    """Write which theory of a step a model has, and that its network has one of its own."""
-    dimension_text = f" at d = {model.dimension:g}" * bool(np.isfinite(model.dimension))
-    if model.rows is not None:
-        reuse_text = f", a share {model.reuse:g} of samples reused" * (model.reuse > 0)
-        say(f"note: theory of the network itself{dimension_text}{reuse_text}")
-    elif model.step is not None:
-        has_network_theory = not reason_not_covered(model.step)
-        network_hint = " (--theory network: of the network itself)" * has_network_theory
-        say(f"note: theory of the sRF, the published equivalent{dimension_text}{network_hint}")
-
-
-def farthest_note(
-    points: Sequence[dict[str, Any]],
-    axes: Sequence[str],
-    error: str,
-    asked: bool,
-    network_eta: Callable[[dict[str, Any]], str] | None,
-) -> str:
-    """Note on the largest relative changes of the ``error`` over the points; empty for none.
-
-    The points have columns of NOTED, and of the ``axes``, which name the place.  Changes that are
-    small or not known are noted only where ``asked``.  Where the best eta is searched,
-    ``network_eta`` says of a point what that of the network is.
-    """
-    points = [point for point in points if point["converged"]]  # others have a warning
-    sentences = []
-    for name, note in NOTED.items():
-        noted_points = [point for point in points if name in point]
-        changes = np.array([point[name] for point in noted_points], dtype=float)
-        unknown_count = int(np.isnan(changes).sum())
-        if asked and unknown_count:
-            where = f" at {unknown_count} of {changes.size} points" * (unknown_count < changes.size)
-            change_text = f"{name.replace('_', ' ')} is not known{where}"
-            sentences.append(f"the {change_text}: no answer, or none in time")
-        least = 5e-4 if asked else CHANGES[name].noted  # smaller ones would be printed as 0.0 %
-        if np.any(np.abs(changes) > least):
-            point, shift = noted_points[farthest(changes)], changes[farthest(changes)]
-            place = ", ".join(f"{axis} = {text(point[axis])}" for axis in axes)
-            change = f"{shift:+.0%}" if abs(shift) > NOTED_SHIFT else f"{shift:+.1%}"
-            sentences.append(note.format(error=error.replace("_", " "), place=place, change=change))
-            if network_eta is not None:
-                of_size = "; the best eta may be another, too: --dimension 1000 searches it there"
-                sentences[-1] += of_size if name == "finite_size_shift" else network_eta(point)
-    return "; and ".join(sentences)
-
-
-def farthest(changes: ArrayLike) -> int:
-    """Index of the largest of the relative changes that are known."""
-    return int(np.abs(np.nan_to_num(changes)).argmax())
-
-
-def note_edges(points: Sequence[Mapping[str, Any]]) -> None:
-    """Write a note where the best value of a parameter is at an end of the range searched, and
-    where it is beside values that were not solved.
-
-    Points have the best values, and the names ``at_edge`` of those that are the one or the other.
-    """
-    best_beside_unsolved = (
-        "beside values that were not solved, at which the test error may be lower: replica curve "
-        "or readout with --{option} 0.01:10:9:log says why"
-    )
-    best_at_range_end = (
-        "at the edge of the range searched ({ranges}): beyond it the test error may fall in this "
-        "theory, as replica curve or readout with values of --{option} there tells"
-    )
-    noted: dict[str, list[list[str]]] = {best_at_range_end: [], best_beside_unsolved: []}
-    for point in points:
-        names = str(point.get("at_edge", "")).split()
-        distances = {x: np.abs(np.log(np.divide(SEARCHED_RANGES[x], point[x]))) for x in names}
-        ends = [name for name in names if distances[name].min() < 1e-6]
-        noted[best_at_range_end].append(ends)
-        noted[best_beside_unsolved].append([name for name in names if name not in ends])
-    for sentence, of_points in noted.items():
-        if names := sorted({name for of_point in of_points for name in of_point}):
-            ranges = ", ".join("{} {:g} to {:g}".format(x, *SEARCHED_RANGES[x]) for x in names)
-            where = f"at {sum(map(bool, of_points))} of {len(points)} points the best"
-            ending = sentence.format(ranges=ranges, option=names[0])
-            say(f"note: {where} {' or '.join(names)} is {ending}")
-
-
-def warn_of_failures(points: Sequence[dict[str, Any]]) -> None:
-    """Write the number of points that did not converge, with the reasons, to standard error."""
-    failed_statuses = [point["status"] for point in points if not point["converged"]]
-    if failed_statuses:
-        why = with_options("; ".join(dict.fromkeys(failed_statuses)))
-        say(f"WARNING: {len(failed_statuses)} of {len(points)} points: {why}")
-
-
-def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> None:
-    """Write a note where the test error is hardly below E sigma_*^2, the error of predicting 0."""
-    known = [error for error in errors if error is not None]
-    if not problem.labels.binary and known:
-        zero = LabelLaw(problem.target).averages(problem.inputs).power
-        count = sum(error > (1 - NOTHING_LEARNED) * zero for error in known)
-        advice = "" if problem.intercept else "--intercept or "
-        if count:
-            say(
-                f"note: at {count} of {len(known)} points the test error, up to {max(known):.4g}, "
-                f"is hardly below {zero:.4g}, that of predicting 0, or above it: {advice}a larger "
-                "--lam may help, unless the student cannot see the target (replica staircase "
-                "--student)"
-            )
 
 
 def progress(what: str) -> AbstractContextManager[Progress]:

@@ -15,6 +15,7 @@ from ..plotting import class_names, plot_curve
 from . import printing
 from .command_runner import DATASETS, TimeLimit, command
 from .given import OF_FEATURES, OF_LAYERS, READOUT_OPTIONS, parse_given
+from .notes import print_notes
 from .option_table import BEST, Options
 from .printing import Output, progress
 
@@ -168,9 +169,8 @@ def answer_readout(
         printing.say(f"note: {output.out} has the errors: --out FILE.json has --confusion, too")
     if isinstance(model, FeatureSample) and model.of_two:
         printing.say(f"note: classes {model.of_two}")
-    if not isinstance(model, FeatureSample):  # of which a note of the curve says so
-        printing.note_edges(document["points"])
-    printing.warn_of_failures(document["points"])
+    edges = not isinstance(model, FeatureSample)  # of which a note of the curve says so
+    print_notes(document["points"], edges=edges, time_limit=time_limit)
     return bool(dataset.converged.all())
 
 

@@ -17,9 +17,10 @@ from ..spectra import spectrum as spectrum_of
 from ..steps import THRESHOLD, Staircase
 from ..steps import staircase as staircase_of
 from .command_runner import TimeLimit, command
+from .notes import note_theory
 from .option_table import LARGEST_DOCUMENT, Options, parse_law, read_mixture, single_number
 from .options import parse_request
-from .printing import Output, answer, note_theory, rows_of, say
+from .printing import Output, answer, rows_of, say
 
 
 @command(without=("lam", "loss", "reuse", "dimension"), tabular=False)
@@ -47,7 +48,8 @@ def spectrum(
     model = request.single_model()
     found = spectrum_of(model, single_number("alpha", request.alpha), time_limit=time_limit)
     document = spectrum_document(found, points)
-    document["problem"] = describe(request.problem) | {"beta": model.beta, "alpha": found.alpha}
+    document["problem"] = {"theory": "srf"} | describe(request.problem)
+    document["problem"] |= {"beta": model.beta, "alpha": found.alpha}
     x, density = document["density"].values()
     rows = rows_of({"x": x}, {"density": density})
 

@@ -7,7 +7,7 @@ A grid of a limit is solved in blocks, one for every model and loss: ``workers``
 
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from solvers.results import Array, Status
 from ..convex import Loss
 from ..convex import loss as as_loss
 from ..display import Progress
-from ..errors import InvalidArgument, meant
+from ..errors import InvalidArgument, hint
 from ..given import Given
 from ..plotting import ERROR_LABELS, LABELS
 from ..problem import (
@@ -69,8 +69,7 @@ def grid_axes(problem: Problem, grids: Mapping[str, Any]) -> dict[str, Array]:
         if grid not in problem.varying:
             grid_names = ["alpha", "lam", *problem.varying]
             is_of_steps = grid in ("alpha0", "eta", "rate", "readout", "decay", "theory")
-            meant_name = "" if is_of_steps else meant(grid, grid_names)
-            hint_text = f" (did you mean {meant_name}?)" if meant_name else ""
+            hint_text = "" if is_of_steps else hint(grid, grid_names)
             raise InvalidArgument("a grid", grid, f"over {', '.join(grid_names)}{hint_text}")
     axis_makers = {"readout": laws_by_name, "student": _choices, "theory": _choices}
     return {grid: axis_makers.get(grid, axis)(grid, values) for grid, values in grids.items()}
@@ -248,18 +247,33 @@ class Grid:
         """The grid with columns ``finite_size_shift`` and ``network_difference`` of
         :class:`Solution`, or one of them by name; ``settings`` as of :func:`solve_grid`."""
         error_name = headline_error(self.models[0])
-        points = self.axes["alpha"], self.axes["lam"], self.losses
 
-        def grid_errors(model: SpikedRandomFeatures) -> Array:
-            return _solved_columns([model], *points, **settings)[error_name]
+        def change(name: str, model: Any, alpha: Array, lam: Array, errors: Array) -> Array:
+            def solved(other: SpikedRandomFeatures) -> Array:
+                return _solved_columns([other], alpha, lam, self.losses, **settings)[error_name]
 
-        errors_of_models = np.split(self.columns[error_name], len(self.models))
-        known = [*zip(self.models, errors_of_models, strict=True)]
-        changes = {
-            name: np.concatenate([CHANGES[name].of(base, x, grid_errors) for base, x in known])
-            for name in names
-        }
+            return CHANGES[name].of(model, errors, solved)
+
+        blocks = [*self._blocks(self.columns[error_name])]
+        changes = {name: np.concatenate([change(name, *one) for one in blocks]) for name in names}
         return replace(self, columns=self.columns | changes)
+
+    def _blocks(self, errors: Array) -> Iterator[tuple[Any, Array, Array, Array]]:
+        """Model, alpha, lam and ``errors`` of the points of every model; of every point by itself
+        where the best lam or eta is searched."""
+        best_values = {name: self.columns[name] for name in ("lam", "eta") if name in self.columns}
+        points_per_model = len(errors) // len(self.models)
+        if not best_values:
+            errors_of_models = np.split(errors, len(self.models))
+            for model, model_errors in zip(self.models, errors_of_models, strict=True):
+                yield model, self.axes["alpha"], self.axes["lam"], model_errors
+            return
+        for k, place in enumerate(places_on_grid(self.axes)):
+            found = place | {name: values[k] for name, values in best_values.items()}
+            model = self.models[k // points_per_model]
+            if np.isfinite(found.get("eta", np.nan)):
+                model = model.model_at(eta=float(found["eta"]))
+            yield model, np.array([found["alpha"]]), np.array([found["lam"]]), errors[k : k + 1]
 
 
 def solve_grid(

@@ -29,7 +29,7 @@ from .grid import (
 )
 from .optimum import Optimum, of_square, optimal_eta, optimal_lambda
 from .readout_curves import column_names, notes_on, refuse_limit_options
-from .theory_changes import CHANGES, ratio_note
+from .theory_changes import ratio_note
 
 if TYPE_CHECKING:
     import xarray
@@ -133,7 +133,6 @@ def learning_curve(
     points: dict[str, Any] = {"alpha": alpha, "samples": samples, "lam": lam}
     typed = {"lam": lam, "eta": grids.get("eta")}
     searched = [name for name, value in typed.items() if isinstance(value, str) and value == BEST]
-    noted = [*CHANGES] if notes else []
     with progress_callback(progress, "points") as advance:
         options: dict[str, Any] = {"time_limit": time_limit, "workers": workers}
         options["progress"] = advance
@@ -141,11 +140,11 @@ def learning_curve(
             if quadrature_tol is not None:
                 allowed = f"left out where {BEST} parameters are searched"
                 raise InvalidArgument("quadrature_tol", quadrature_tol, allowed)
-            grid = at_best(model, searched, points, grids, loss, noted=noted, **options)
+            grid = at_best(model, searched, points, grids, loss, **options)
         else:
             options["quadrature_tol"] = quadrature_tol
             grid = solve_grid(model, **points, grids=grids, loss=loss, **options)
-            grid = grid.with_changes(noted, **options) if noted else grid
+        grid = grid.with_changes(**options) if notes else grid
         dataset = grid.dataset()
     curve_notes = (
         notes_on(model, dataset) if isinstance(model, Given) else [ratio_note(dataset.alpha.values)]
@@ -166,12 +165,11 @@ def at_best(
     *,
     time_limit: float,
     workers: int = 1,
-    noted: Sequence[str] = (),
     progress: Progress | None = None,
     partial_results: bool = False,
 ) -> Grid:
     """:func:`learning_curve` with the best value of every ``searched`` parameter, lam, eta, or
-    both, at every point of a grid, and the ``noted`` of CHANGES."""
+    both, at every point of a grid."""
     of_square(loss)
     if "eta" in searched and "rate" in grids:
         allowed = f"left out where the {BEST} eta is searched"
@@ -181,7 +179,7 @@ def at_best(
     point_axes = {name: positive(name, values) for name, values in point_values.items()}
     curve_grids = {name: value for name, value in grids.items() if name not in searched}
     curve_axes, models = model_grid(model, curve_grids)
-    names = [*searched, *column_names(models[0], SQUARE), *noted]
+    names = [*searched, *column_names(models[0], SQUARE)]
     best_search = optimal_lambda if searched == ["lam"] else optimal_eta
     curve_points = places_on_grid(point_axes)
     check_points("a grid", (len(models), len(curve_points)), 10**5)

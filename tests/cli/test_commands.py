@@ -167,3 +167,5 @@ def test_workers_and_time_limit(capsys):
     sharp = "curve --student tanh --target sin --r 1e4 --c 1 --gamma .8 --alpha 1 --lam .1"
     (point,) = document(capsys, f"{sharp} --time-limit 1e-9", status=1)["points"]
     assert "longer than it may" in point["status"]
+    assert theory(f"{sharp} --time-limit 1e-9") == 1
+    assert capsys.readouterr().err.endswith(": try --time-limit 200\n")

@@ -28,11 +28,25 @@ def test_bounds(capsys, tmp_path):
     assert "predictor of the inputs, not of these features: 0.06445292" in capsys.readouterr().out
     (row,) = csv.DictReader((tmp_path / "a.csv").read_text().splitlines())
     assert float(row["upper"]) == one.upper
+    assert row["theory"] == "srf"
     own = document(capsys, f"bounds {STEP} --eta 3 --theory network")
     assert own["bounds"][0]["eta"] == 3.0
     assert own["bounds"][0]["upper"] == pytest.approx(one.upper, rel=1e-6)  # the same spike
     assert theory("bounds --student tanh --target sin --r 1 --c 1 --gamma .9") == 0
     assert capsys.readouterr().out.split()[:2] == ["lower", "upper"]  # no rate, no column
+
+
+def test_how_far_bounds_are_from_a_network_is_noted(capsys):
+    """The lower one from that of the network itself, and the error at alpha from d = 1000."""
+    assert theory(f"bounds {STEP} --eta 0.3,3 --alpha 1") == 0
+    noted = capsys.readouterr().err
+    step = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3)
+    change = replica.bounds(step, theory="network").lower / replica.bounds(step).lower - 1
+    assert f"at eta = 3 the lower bound of the network itself differs by {change:+.0%}" in noted
+    best = replica.optimal_lambda(step.srf(beta=1.0).model_at(eta=0.3), alpha=1.0).point
+    assert f"differs by {best.finite_size_shift:+.0%} (replica curve --dimension 1000" in noted
+    assert theory(f"bounds {STEP} --eta 3 --theory srf") == 0
+    assert "lower bound of the network" not in capsys.readouterr().err
 
 
 def test_a_best_penalty_that_is_far_from_a_network_is_noted(capsys):
@@ -125,7 +139,7 @@ EVEN = "--student relu --target he1+he2/2 --alpha0 20"  # with a part that an ev
 )
 def test_how_far_the_default_is_from_the_network_is_noted(line, is_noted, capsys, monkeypatch):
     """Unasked, where it is above 5 %, and with the best eta of the network where it is searched."""
-    monkeypatch.setattr("replica.cli.curve.SECONDS_FOR_NOTE", 60.0)
+    monkeypatch.setattr("replica.cli.notes.SECONDS_FOR_NOTE", 60.0)
     assert theory(f"{line} --json") == 0
     printed, noted = capsys.readouterr()
     assert ("of the network itself differs by" in noted) == is_noted
@@ -150,7 +164,7 @@ def test_a_best_eta_that_is_not_found_fails_no_answer(capsys, monkeypatch):
 
     line = f"curve {EVEN} --eta best --alpha 4 --lam .1"
     expected = document(capsys, line)
-    monkeypatch.setattr("replica.cli.curve.observables.optimal_eta", nowhere)
+    monkeypatch.setattr("replica.cli.notes.observables.optimal_eta", nowhere)
     assert theory(f"{line} --json") == 0
     printed, noted = capsys.readouterr()
     assert json.loads(printed) == expected

@@ -25,7 +25,7 @@ def test_curve_of_the_network(capsys):
     point = replica.solve(replica.GradientStep(**STEP).network(beta=1.0), alpha=1, lam=0.1)
     assert found["points"][0]["test_error"] == point.test_error
     srf = document(capsys, f"curve {LINE}")
-    assert "theory" not in srf["problem"]
+    assert srf["problem"]["theory"] == "srf"
     assert srf["srf"] == found["srf"]
     assert srf == document(capsys, f"curve {LINE} --theory srf")
 
@@ -95,7 +95,8 @@ def test_keys_of_a_problem_file(tmp_path, capsys):
     assert found == typed
     assert [point["step_noise"] for point in found["points"]] == [0, 0.4]
     # what is typed comes first
-    assert "theory" not in document(capsys, f"curve --config {path} --theory srf")["problem"]
+    found = document(capsys, f"curve --config {path} --theory srf")
+    assert found["problem"]["theory"] == "srf"
     path.write_text(keys + 'theory = "both"\n')
     assert "--theory must be srf or network" in refusal(capsys, f"curve --config {path}")
 

@@ -69,6 +69,7 @@ def test_which_labels_a_classification_error_is_of(command, line, capsys):
         assert names.pop(2) == "source"
     assert names[2] == "classification_error"  # which is what --plot draws
     if "curve" in line:  # outputs are not fitted to the labels
+        assert "test_error and train_error are squared errors, which it does not" in noted
         assert names[-2:] == ["test_error", "train_error"]
 
 
@@ -105,7 +106,7 @@ def test_a_grid_far_from_the_limit_is_noted(capsys, monkeypatch):
     assert not any("finite_size_shift" in point for point in points)
     shift = own / points[0]["test_error"] - 1
     assert f"at eta = 0.1, alpha = 0.2, lam = 0.1 differs by {shift:+.0%}" in noted
-    monkeypatch.setattr("replica.cli.curve.SECONDS_FOR_NOTE", 0.0)
+    monkeypatch.setattr("replica.cli.notes.SECONDS_FOR_NOTE", 0.0)
     assert theory(line) == 0
     assert "shift is not known" not in capsys.readouterr().err
 
@@ -143,7 +144,7 @@ def test_a_table_has_the_theory_of_a_step_beside_it(given, which, capsys):
         for command in ("bounds", "spectrum --alpha 1"):
             theory(f"{command} {step} {given}")
             notes = capsys.readouterr().err.splitlines()
-            assert notes[-1].startswith(which) if which else notes == []
+            assert notes[0].startswith(which) if which else notes == []
 
 
 def test_an_optimum_at_the_edge_is_noted(capsys):
@@ -172,14 +173,20 @@ def test_a_table_for_a_paper(tmp_path, capsys):
     path = tmp_path / "table.tex"
     assert theory(f"curve {STEP} --eta 3 --alpha 1 --lam 1e-5,.1 --out {path}") == 0
     capsys.readouterr()
-    lines = path.read_text().splitlines()
+    comment, *lines = path.read_text().splitlines()
+    settings = r"$\alpha_0 = 20$, $\tilde\eta = 3$, $\beta = 1$"
+    assert comment == f"% tanh student, sin target, theory of the sRF, {settings}"
     assert lines[0] == r"\begin{tabular}{rrrr}"
     assert lines[2] == r"$\alpha$ & $\lambda$ & test error & train error \\"
     point = replica.solve(PUBLISHED.srf(beta=1.0), alpha=1, lam=0.1)
     assert lines[5] == rf"1 & 0.1 & {point.test_error:.4g} & {point.train_error:.4g} \\"
     swept = "--student tanh --target sin --r .5,1 --c 1 --gamma .9 --alpha 1 --lam .1"
     assert theory(f"curve {swept} --out {path}") == 0
-    assert path.read_text().splitlines()[2].startswith(r"$r$ & $\alpha$")
+    assert path.read_text().splitlines()[3].startswith(r"$r$ & $\alpha$")
+    assert theory(f"curve {STEP} --eta 3 --alpha 1 --lam best --out {path}") == 0
+    assert r"$\lambda$ & test error & train error \\" in path.read_text()
+    assert theory(f"curve {SIGNS} --alpha 1 --lam .1 --out {path}") == 0
+    assert "squared test error & squared train error & loss error" in path.read_text()
     assert theory(f"staircase --target he2 --out {path}") == 0
     assert "$d^2$" in path.read_text()
     assert r"1 & -- \\" in to_tex([{"alpha": 1, "test_error": np.nan, "status": "time"}])
@@ -195,10 +202,16 @@ def test_files_of_simulations(tmp_path, capsys):
     header, first, _ = (tmp_path / "s.csv").read_text().splitlines()
     assert header.endswith(",dimension,seeds")
     assert first.endswith(",40,2")
-    assert "dimension" not in (tmp_path / "s.tex").read_text()  # the same in all rows
+    comment, *table = (tmp_path / "s.tex").read_text().splitlines()
+    assert comment.endswith("$d = 40$, 2 seeds")
+    assert "dimension" not in str(table)  # the same in all rows
     rows = [row.split(",") for row in (tmp_path / "c.csv").read_text().splitlines()]
-    assert [row[-2:] for row in rows[:3]] == [["dimension", "seeds"], ["", ""], ["40", "2"]]
-    head, _, row = (tmp_path / "c.tex").read_text().splitlines()[2:5]
+    assert rows[0][-3:] == ["dimension", "seeds", "theory"]
+    assert rows[1][-4:-1] == ["", "", '"theory of the network itself; taken at d = 40']
+    assert rows[2][-3:] == ["40", "2", ""]
+    comment, *table = (tmp_path / "c.tex").read_text().splitlines()
+    assert "$d = 40$, 2 seeds, theory of the network itself; taken at d = 40" in comment
+    head, _, row = table[2:5]
     of_error = r"{0} error theory & {0} error simulated & {0} error difference \%"
     errors = f"{of_error.format('test')} & {of_error.format('train')}"
     assert head == rf"$\alpha$ & $\lambda$ & {errors} \\"
@@ -263,7 +276,8 @@ def test_the_best_penalty_and_rate_on_a_grid(tmp_path, capsys):
     last = found["points"][1]
     assert (last["lam"], last["eta"]) == pytest.approx((0.155212, 4.81835), rel=1e-5)
     assert found["problem"] == {
-        "student": "tanh", "target": "sin", "noise": 0.0, "beta": 1.0, "alpha0": [5.0, 20.0]
+        "student": "tanh", "target": "sin", "noise": 0.0, "beta": 1.0, "alpha0": [5.0, 20.0],
+        "theory": "srf",
     }  # fmt: skip
     assert found["srf"] == {"r": None, "c": None, "gamma": None}
     capsys.readouterr()

@@ -1,0 +1,247 @@
+"""What the results of a command are noted for, on standard error: which theory they are of, how far
+a network of d = 1000 is from a limit and the network itself from its sRF, best values at an end of
+their range, errors no better than that of predicting 0, and points that did not converge.
+"""
+
+from collections.abc import Callable, Container, Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import typer
+from numpy.typing import ArrayLike
+
+from solvers.resources import TIME_LIMIT, deadline
+from solvers.results import Status
+
+from .. import observables
+from ..display import text
+from ..observables import CHANGES, NOTED_SHIFT, NOTHING_LEARNED, SEARCHED_RANGES
+from ..problem import LabelLaw, Problem, SpikedRandomFeatures
+from ..steps import reason_not_covered
+from .printing import rows_of, say, with_options
+
+SECONDS_FOR_NOTE = 5.0  # for changes that were not asked for
+Notes = Annotated[
+    bool, typer.Option(help="Say how far d = 1000 is, and an sRF from its network, even if near.")
+]
+NOTED = {  # sentence on the relative change of an error, by its name as a column
+    "finite_size_shift": "these are limits d -> inf; in the theory at d = 1000 the {error} at "
+    "{place} differs by {change} (--dimension 1000; docs/theory.md 23 of networks, "
+    "docs/readout.md)",
+    "network_difference": "these are of the published sRF; at {place} the {error} of the network "
+    "itself differs by {change} (--theory network)",
+}
+TO_NETWORK = "network_difference"
+
+
+class CurveNotes(NamedTuple):
+    """A grid, with columns of the changes where they were asked for; the sentences that it is noted
+    for; and its largest relative change to d = 1000 that is known."""
+
+    grid: observables.Grid
+    sentences: Sequence[str] = ()
+    shift: float = 0.0
+
+
+def note_theory(model: SpikedRandomFeatures) -> None:
+    """Write which theory of a step a model has, and that its network has one of its own."""
+    dimension_text = f" at d = {model.dimension:g}" * bool(np.isfinite(model.dimension))
+    if model.rows is not None:
+        reuse_text = f", a share {model.reuse:g} of samples reused" * (model.reuse > 0)
+        say(f"note: theory of the network itself{dimension_text}{reuse_text}")
+    elif model.step is not None:
+        has_network_theory = not reason_not_covered(model.step)
+        network_hint = " (--theory network: of the network itself)" * has_network_theory
+        say(f"note: theory of the sRF, the published equivalent{dimension_text}{network_hint}")
+
+
+def print_notes(
+    points: Sequence[dict[str, Any]],
+    sentences: Sequence[str] = (),
+    *,
+    problem: Problem | None = None,
+    edges: bool = True,
+    time_limit: float,
+) -> None:
+    """Write the ``sentences`` on the points of a table, and what the points themselves show: best
+    values at ``edges``, errors of a ``problem`` no better than that of predicting 0, and points
+    that did not converge, with the reasons."""
+    for sentence in sentences:
+        say(f"note: {sentence}")
+    if edges:
+        note_edges(points)
+    if problem is not None:
+        note_worse_than_zero(problem, [point["test_error"] for point in points])
+    failed_statuses = [point["status"] for point in points if not point["converged"]]
+    if failed_statuses:
+        why = with_options("; ".join(dict.fromkeys(failed_statuses)))
+        more = f": try --time-limit {max(10 * time_limit, 10 * TIME_LIMIT):g}"
+        longer = more * (str(Status.TIME) in failed_statuses)
+        say(f"WARNING: {len(failed_statuses)} of {len(points)} points: {why}{longer}")
+
+
+def notes_of_curve(
+    grid: observables.Grid,
+    axes: Sequence[str],
+    searched: Container[str],
+    *,
+    theory: str | None,
+    asked: bool,
+    **limits: Any,
+) -> CurveNotes:
+    """Notes on the changes of the headline error to d = 1000 and to the network; the ``axes`` name
+    the place of a point.
+
+    Where they are ``asked`` for they are of all points, and columns of the grid.  Otherwise they
+    are of the ends and the middle of the axes, and those to the network are left out if a
+    ``theory`` was named.
+    """
+    names = _noted_changes(theory if not asked else None)
+    if asked:
+        grid = grid.with_changes(names, **limits)
+    with deadline(TIME_LIMIT if "eta" in searched else SECONDS_FOR_NOTE):
+        noted_grid = grid if asked else grid.thinned().with_changes(names)
+        points_per_model = len(noted_grid.columns["status"]) // len(noted_grid.models)
+        models = [model for model in noted_grid.models for _ in range(points_per_model)]
+        points = rows_of(noted_grid.axes, noted_grid.columns | {"model": models})
+        network_eta = partial(_network_eta, searched) if "eta" in searched else None
+        error = observables.headline_error(grid.models[0])
+        sentences = [change_note(points, axes, error, asked, network_eta)]
+    sentences += _size_notes(grid) if asked else []
+    shifts = noted_grid.columns["finite_size_shift"]
+    return CurveNotes(grid, [*filter(None, sentences)], float(shifts[_farthest(shifts)]))
+
+
+def notes_of_bounds(
+    results: Sequence[tuple[dict[str, Any], Any, Sequence[Any]]], theory: str | None
+) -> list[str]:
+    """Notes on the changes of lower bounds to the network, unless a ``theory`` was named, and on
+    those of the errors at the best penalties.
+
+    The ``results``, of which the first, the middle and the last are looked at, have the place, the
+    bounds and the optima of each learning rate.
+    """
+    names = _noted_changes(theory)
+    of_bounds, of_errors = [], []
+    with deadline(SECONDS_FOR_NOTE):
+        for k in dict.fromkeys((0, len(results) // 2, len(results) - 1)):
+            place, bounds, optima = results[k]
+            if TO_NETWORK in names and bounds.lower > 1e-6 * bounds.upper:  # else it is rounding
+                lower = lambda model: observables.bounds(model).lower  # noqa: E731
+                change = CHANGES[TO_NETWORK].of(bounds.model, bounds.lower, lower)
+                of_bounds.append({**place, "converged": True, TO_NETWORK: change})
+            for point in (best.point for best in optima):
+                changes = {name: getattr(point, name) for name in names}
+                of_errors.append({**place, **point.place, "converged": True, **changes})
+    error = observables.headline_error(results[0][1].model)
+    axes = [*results[0][0]]
+    of_errors_note = change_note(of_errors, [*axes, "alpha", "lam"], error)
+    of_errors_note = of_errors_note.replace("(--dimension", "(replica curve --dimension")
+    return [*filter(None, [change_note(of_bounds, axes, "lower bound"), of_errors_note])]
+
+
+def _noted_changes(theory: str | None) -> list[str]:
+    """Names of CHANGES to note: that to the network of an sRF for which nobody asked."""
+    return [*NOTED] if theory is None else ["finite_size_shift"]
+
+
+def change_note(
+    points: Sequence[dict[str, Any]],
+    axes: Sequence[str],
+    error: str,
+    asked: bool = False,
+    network_eta: Callable[[dict[str, Any]], str] | None = None,
+) -> str:
+    """Note on the largest relative changes of the ``error`` over the points; empty for none.
+
+    The points have columns of NOTED, and of the ``axes``, which name the place.  Changes that are
+    small or not known are noted only where ``asked``.  Where the best eta is searched,
+    ``network_eta`` says of a point what that of the network is.
+    """
+    points = [point for point in points if point["converged"]]  # others have a warning
+    sentences = []
+    for name, note in NOTED.items():
+        noted_points = [point for point in points if name in point]
+        changes = np.array([point[name] for point in noted_points], dtype=float)
+        unknown_count = int(np.isnan(changes).sum())
+        if asked and unknown_count:
+            where = f" at {unknown_count} of {changes.size} points" * (unknown_count < changes.size)
+            change_text = f"{name.replace('_', ' ')} is not known{where}"
+            sentences.append(f"the {change_text}: no answer, or none in time")
+        least = 5e-4 if asked else CHANGES[name].noted  # smaller ones would be printed as 0.0 %
+        if np.any(np.abs(changes) > least):
+            point, shift = noted_points[_farthest(changes)], changes[_farthest(changes)]
+            place = ", ".join(f"{axis} = {text(point[axis])}" for axis in axes) or "these steps"
+            change = f"{shift:+.0%}" if abs(shift) > NOTED_SHIFT else f"{shift:+.1%}"
+            sentences.append(note.format(error=error.replace("_", " "), place=place, change=change))
+            if network_eta is not None:
+                of_size = "; the best eta may be another, too: --dimension 1000 searches it there"
+                sentences[-1] += of_size if name == "finite_size_shift" else network_eta(point)
+    return "; and ".join(sentences)
+
+
+def _farthest(changes: ArrayLike) -> int:
+    """Index of the largest of the relative changes that are known."""
+    return int(np.abs(np.nan_to_num(changes)).argmax())
+
+
+def _network_eta(searched: Container[str], point: Mapping[str, Any]) -> str:
+    """The best eta of the network in the place of an sRF at a point, if it is found in time."""
+    at = {"alpha": point["alpha"], "lam": None if "lam" in searched else point["lam"]}
+    best_eta = lambda network: observables.optimal_eta(network, **at).eta  # noqa: E731
+    eta = point["eta"] * (1 + CHANGES[TO_NETWORK].of(point["model"], point["eta"], best_eta))
+    return f", whose best eta is {eta:.3g}" if np.isfinite(eta) else ", whose best eta may differ"
+
+
+def _size_notes(grid: observables.Grid) -> list[str]:
+    """Notes on what the theory at d = 1000, or at the models' own dimensions, leaves out."""
+    prices = {observables.price_note(model, loss) for model in grid.models for loss in grid.losses}
+    with deadline(TIME_LIMIT):
+        few_products = observables.few_products_note(grid.models, grid.axes["alpha"])
+    return sorted({few_products, *prices})
+
+
+def note_edges(points: Sequence[Mapping[str, Any]]) -> None:
+    """Write a note where the best value of a parameter is at an end of the range searched, and
+    where it is beside values that were not solved.
+
+    Points have the best values, and the names ``at_edge`` of those that are the one or the other.
+    """
+    best_beside_unsolved = (
+        "beside values that were not solved, at which the test error may be lower: replica curve "
+        "or readout with --{option} 0.01:10:9:log says why"
+    )
+    best_at_range_end = (
+        "at the edge of the range searched ({ranges}): beyond it the test error may fall in this "
+        "theory, as replica curve or readout with values of --{option} there tells"
+    )
+    noted: dict[str, list[list[str]]] = {best_at_range_end: [], best_beside_unsolved: []}
+    for point in points:
+        names = str(point.get("at_edge", "")).split()
+        distances = {x: np.abs(np.log(np.divide(SEARCHED_RANGES[x], point[x]))) for x in names}
+        ends = [name for name in names if distances[name].min() < 1e-6]
+        noted[best_at_range_end].append(ends)
+        noted[best_beside_unsolved].append([name for name in names if name not in ends])
+    for sentence, of_points in noted.items():
+        if names := sorted({name for of_point in of_points for name in of_point}):
+            ranges = ", ".join("{} {:g} to {:g}".format(x, *SEARCHED_RANGES[x]) for x in names)
+            where = f"at {sum(map(bool, of_points))} of {len(points)} points the best"
+            ending = sentence.format(ranges=ranges, option=names[0])
+            say(f"note: {where} {' or '.join(names)} is {ending}")
+
+
+def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> None:
+    """Write a note where the test error is hardly below E sigma_*^2, the error of predicting 0."""
+    known = [error for error in errors if error is not None]
+    if not problem.labels.binary and known:
+        zero = LabelLaw(problem.target).averages(problem.inputs).power
+        count = sum(error > (1 - NOTHING_LEARNED) * zero for error in known)
+        advice = "" if problem.intercept else "--intercept or "
+        if count:
+            say(
+                f"note: at {count} of {len(known)} points the test error, up to {max(known):.4g}, "
+                f"is hardly below {zero:.4g}, that of predicting 0, or above it: {advice}a larger "
+                "--lam may help, unless the student cannot see the target (replica staircase "
+                "--student)"
+            )
