@@ -193,6 +193,7 @@ def plan(
         time_limit=time_limit,
     )
     document = allocation.document()
+    document["problem"]["theory"] = planned["theory"]
     plan_rows = document["points"]
 
     def show() -> None:
