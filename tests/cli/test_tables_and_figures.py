@@ -68,6 +68,8 @@ def test_which_labels_a_classification_error_is_of(command, line, capsys):
     if "compare" in line:
         assert names.pop(2) == "source"
     assert names[2] == "classification_error"  # which is what --plot draws
+    if "compare" in line:
+        assert names[3] == "classification_error_z"  # before what a grid has no room for
     if "curve" in line:  # outputs are not fitted to the labels
         assert "test_error and train_error are squared errors, which it does not" in noted
         assert names[-2:] == ["test_error", "train_error"]

@@ -121,14 +121,15 @@ def watched(thing: str, store_folder: Path | None) -> Iterator[Callable[[int, in
 
 def show_points(document: dict[str, Any], output: cli.Output) -> None:
     """Write the points of a document to standard output as a table: first the classification error
-    where labels are +-1, then the test error and the scores, these to two digits; standard errors
-    last of each."""
+    where labels are +-1, its score before its standard error, then the test error and the scores,
+    these to two digits."""
     names = list(document["points"][0])
     first_column = names.index("source") + 1 if "source" in names else names.index("test_error")
 
     def rank(name: str) -> tuple[int, bool]:
-        kinds = enumerate(("class", "test_error", "_z", ""))
-        return next(i for i, kind in kinds if kind in name), name.endswith("_stderr")
+        kinds = ("class", "test_error", "_z", "")
+        is_class_stderr = name == "classification_error_stderr"
+        return next(i for i, kind in enumerate(kinds) if kind in name), is_class_stderr
 
     def cell(name: str, value: Any) -> Any:
         unknown = value is None or (isinstance(value, float) and np.isnan(value))
