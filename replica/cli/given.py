@@ -1,6 +1,8 @@
 """Options of a given first layer or of given features, and of the readout on them."""
 
 import re
+import shlex
+from ast import literal_eval
 from contextlib import suppress
 from functools import partial
 from os.path import realpath
@@ -91,36 +93,55 @@ def parse_given(
     for name, read_option in (readers | {"bias": _bias, "inputs": read_mixture}).items():
         if name in values:
             values[name] = read_option(values[name])
-    label_column = getattr(values.get("labels"), "name", None)
+    label_columns = _column_names(values.get("labels"))
     if "classes" in values:
         values |= _named_labels(values["labels"], values["classes"])
     values["intercept"] = options.get("intercept", False)
     try:
         model = FirstLayer(**values) if layer else FeatureSample(**values)
     except InvalidArgument as error:
-        raise InvalidArgument(error.name, error.value, _as_options(error.allowed)) from None
+        allowed = _as_options(error.allowed, str(options.get("features")))
+        raise InvalidArgument(error.name, error.value, allowed) from None
     if "samples" in points:  # fractions of rows are refused with their number
         points["samples"] = np.unique(np.rint(asked(model, None, points["samples"])[1]))
-    return model, points, minimised, _columns_taken(model, label_column)
+    return model, points, minimised, _columns_taken(model, label_columns)
 
 
-def _columns_taken(model: FirstLayer | FeatureSample, label_column: Any) -> str:
+def _column_names(table: Any) -> list[str]:
+    """Names of the columns of a table, or of one column; empty of an array."""
+    names = [table.name] if getattr(table, "ndim", 0) == 1 and hasattr(table, "name") else []
+    return [str(name) for name in getattr(table, "columns", names)]
+
+
+def _columns_taken(model: FirstLayer | FeatureSample, label_columns: list[str]) -> str:
     """Sentence on the columns that are features and labels of a sample; empty without tables."""
-    if isinstance(model, FirstLayer) or not (model.columns or label_column is not None):
+    if isinstance(model, FirstLayer) or not (model.columns or label_columns):
         return ""
+
+    def listed(names: list[str]) -> str:
+        return ", ".join(names) if len(names) <= 3 else f"{names[0]} ... {names[-1]}"
+
     names = [str(name) for name in model.columns]
-    listed = ", ".join(names) if len(names) <= 3 else f"{names[0]} ... {names[-1]}"
     kind = f"{max(2, model.outputs)} classes" if has_classes(model) else "numbers"
-    features = f"{model.width} columns" + f", {listed}" * bool(names)
-    column = f"column {label_column}, " * (label_column is not None)
-    return f"features: {features}; labels: {column}{kind}"
+    features = f"{model.width} column{'s' * (model.width > 1)}" + f", {listed(names)}" * bool(names)
+    word = f"column{'s' * (len(label_columns) > 1)}"
+    columns = f"{word} {listed(label_columns)}, " * bool(label_columns)
+    return f"features: {features}; labels: {columns}{kind}"
 
 
-def _as_options(allowed: str) -> str:
-    """Sentence on the arguments of Python, in the words of the command line."""
-    allowed = re.sub(r"classes=(np.unique\(labels\)|range\(\d+\))", "--classes all", allowed)
+def _as_options(allowed: str, features: str) -> str:
+    """Sentence on the arguments of Python, in the words of the command line, for the file of
+    ``features``."""
+    names = r"np.unique\(labels\)|range\(\d+\)|list\(labels\)"
+    allowed = re.sub(rf"classes=({names})", "--classes all", allowed)
     allowed = allowed.replace("labels.astype(int)", "given with --classes all")
     allowed = allowed.replace("classes=()", "--classes none").replace("classes=", "--classes ")
+    file, columns = file_and_name(features)
+    dropped = re.search(r"\.drop\(columns=(\[.*\])\)", allowed)
+    if dropped and (not columns or columns.startswith("without=")):
+        left_out = ",".join([*filter(None, [columns]), *map(str, literal_eval(dropped[1]))])
+        of_others = shlex.quote(f"{file}:{left_out if columns else f'without={left_out}'}")
+        allowed = allowed.replace(dropped[0], f"--features {of_others}")
     if re.search(r"\b(features|labels|strata|weights|directions)[.[)]|\.drop\(", allowed):
         allowed += ", in Python, before the file is written"
     return allowed
@@ -130,12 +151,12 @@ def _named_labels(labels: Any, classes: Any) -> dict[str, Any]:
     """Labels and the names of their classes, of the labels' kind, text or whole numbers, as far as
     they can be; "all" of the labels as they are found, "none" of numbers."""
     labels = labels[:, 0] if labels.shape[1:] == (1,) else labels
-    if labels.dtype.kind == "f" and labels.ndim == 1 and (labels == np.rint(labels)).all():
+    if labels.ndim == 1 and labels.dtype.kind == "f" and (labels == np.rint(labels)).all():
         labels = labels.astype(int)
     if classes == "none":
         return {"labels": labels, "classes": ()}
     if classes == "all" and labels.ndim == 2:  # a column for each
-        return {"labels": labels, "classes": range(labels.shape[1])}
+        return {"labels": labels, "classes": _column_names(labels) or range(labels.shape[1])}
     if classes == "all":
         if labels.dtype.kind == "f":
             raise InvalidArgument("classes", classes, "left out of labels that are real numbers")
@@ -143,7 +164,8 @@ def _named_labels(labels: Any, classes: Any) -> dict[str, Any]:
     names = [name.strip() for name in classes.split(",")] if isinstance(classes, str) else classes
     with suppress(ValueError, TypeError):  # no list, or text that is no number: refused there
         name_texts = [str(name) for name in names]
-        names = name_texts if labels.dtype.kind in "UO" else [int(name) for name in name_texts]
+        is_text = labels.ndim == 2 or labels.dtype.kind in "UO"
+        names = name_texts if is_text else [int(name) for name in name_texts]
     return {"labels": labels, "classes": names}
 
 

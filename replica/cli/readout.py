@@ -1,6 +1,7 @@
 """``replica readout``: the errors of a readout of a given first layer, or of given features."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, Any
 
 import numpy as np
@@ -31,6 +32,8 @@ def one_error(text: str) -> float:
     except ValueError:
         allowed = f"one valid number such as 0.05, not {text}"
         allowed += " (run the command once for each)" * ("," in text)
+        with suppress(ValueError):
+            allowed += f" ({float(text.removesuffix('%')) / 100:g})" * text.endswith("%")
         raise typer.BadParameter(allowed) from None
 
 

@@ -32,7 +32,8 @@ MOST_BYTES = 2**30  # of one array: twice the largest set of small images, EMNIS
 NPZ, SAFETENSORS, ONNX = ".npz", ".safetensors", ".onnx"
 TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 PICKLED = (".pt", ".pth", ".ckpt")  # of torch and Lightning, which are not read
-NAMING = (NPZ, SAFETENSORS, ONNX, *TABLES, *PICKLED)  # suffixes that a name may follow
+READ_BY_PANDAS = {".parquet": "parquet", ".feather": "feather", ".xlsx": "excel"}  # and not here
+NAMING = (NPZ, SAFETENSORS, ONNX, *TABLES, *PICKLED, *READ_BY_PANDAS)  # a name may follow them
 
 Readable = IO[bytes] | BufferedIOBase
 Content = TypeVar("Content")
@@ -172,28 +173,54 @@ class Source(NamedTuple):
         self.check_shape(tuple(tensor.dims), 8)
         return self.numbers(onnx.numpy_helper.to_array(tensor))
 
+    def places(self, names: Sequence[str], member: str) -> list[int]:
+        """Places of the columns that ``member`` names, NAME or NAME,NAME: by their ``names``, or
+        numbers from 0; of all others if it is without=NAME,NAME, and of all that have a name if it
+        is empty."""
+        count = len(names)
+        place_of = {str(k): k % count for k in range(-count, count)}
+        place_of |= {name: k for k, name in enumerate(names) if name}
+        listed = member.removeprefix("without=")
+        typed_names = [listed] if listed in place_of else map(str.strip, listed.split(","))
+        columns = [*filter(None, typed_names)]
+        if unknown := [column for column in columns if column not in place_of]:
+            self._replace(member=unknown[0]).chosen(dict.fromkeys(filter(None, names), 1))
+        found = [place_of[column] for column in columns]
+        if listed == member and columns:
+            return found
+        return [k for k, name in enumerate(names) if name and k not in found]
+
     def table(self, stream: BinaryIO) -> Any:
-        """The table of a CSV or TSV file, but for the columns ``without`` and those without a name,
-        a pandas.DataFrame; or the chosen column, which may be text, a pandas.Series."""
+        """The columns of a CSV or TSV file that ``member`` names, but for those ``without``: a
+        pandas.DataFrame, with 1 for True and 0 for False, or of one column, which may be text, a
+        pandas.Series."""
         most_text = 2**26  # of a table, whose cells take 15 times as much in memory
         is_packed = self.path.suffix == ".gz"
         with gzip.open(stream) if is_packed else nullcontext(stream) as text_stream:
             content = text_stream.read(most_text + 1)
         if len(content) > most_text:
             raise self.fault("a file of at most 64 MiB (numpy.save writes larger tables)")
-        table = read_table(content.decode("utf-8-sig"))
-        names, count = [str(name) for name in table.columns], len(table.columns)
-        places = {str(k): k % count for k in range(-count, count)}
-        places |= {name: k for k, name in enumerate(names) if name}
-        if self.member or "U" in self.wanted.kinds:
-            column = self.member
-            if column not in places:
-                column = self.chosen(dict.fromkeys(filter(None, names), 1))
-            found = table.iloc[:, places[column]]
-        else:
-            left_out = {places.get(name) for name in self.without}
-            kept = [k for k, name in enumerate(names) if name and k not in left_out]
-            found = table.iloc[:, kept]
+        try:
+            table = read_table(content.decode("utf-8-sig"))
+        except UnicodeDecodeError:
+            encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "latin-1"
+            opened = f'{"gzip." * is_packed}open({json.dumps(str(self.path))}, "rt"'
+            written = f'open("{self.name}.csv", "w", encoding="utf-8").write'
+            code = f'import gzip; {written}({opened}, encoding="{encoding}").read())'
+            raise self.fault(written_by(f"{self.name}.csv", code, " in UTF-8")) from None
+        names = [str(name) for name in table.columns]
+        left_out = {place for member in self.without for place in self.places(names, member)}
+        kept = [place for place in self.places(names, self.member) if place not in left_out]
+        found, (least_axes, most_axes) = table.iloc[:, kept], self.wanted.axes
+        if least_axes == 1 and len(kept) == 1:
+            found = found.iloc[:, 0]
+        elif kept:
+            found = found.apply(_truth_as_numbers)
+        if found.ndim == 2 and "U" in self.wanted.kinds and not self.member:
+            # labels of a column for each class, without text, need no name
+            is_one_hot = found.isin([0, 1]).all(axis=None) and (found.sum(axis=1) == 1).all()
+            if most_axes == 1 or not (found.size and is_one_hot):
+                self.chosen(dict.fromkeys(filter(None, names), 1))
         for _, cells in found.to_frame().items() if found.ndim == 1 else found.items():
             if cells.dtype.kind == "O" and cells.map(is_decimal).all():
                 raise self.fault(
@@ -202,6 +229,18 @@ class Source(NamedTuple):
                 )
         self.check_shape(found.shape, 8)
         return found
+
+
+def written_by(file: str, code: str, of_what: str = "") -> str:
+    """What is allowed in the place of a file that is not read: ``file``, which the line of Python
+    in ``code`` writes."""
+    return f"a file {file}{of_what}, which this writes: python3 -c {shlex.quote(code)}"
+
+
+def _truth_as_numbers(cells: Any) -> Any:
+    """A column with 1 for True and 0 for False, if all its cells are such words."""
+    words = cells if cells.dtype.kind in "iuf" else cells.astype(str).str.lower()
+    return (words == "true").astype(int) if words.isin(["true", "false"]).all() else cells
 
 
 def file_and_name(where: str | os.PathLike[str]) -> tuple[str, str]:
@@ -219,8 +258,9 @@ def read_array(
 ) -> Any:
     """Array in a file: the only one of an NPY file; the one named by ``FILE:NAME``, or the only
     one, of an NPZ, safetensors or ONNX file, of the latter two the only one with the axes
-    ``wanted``; a CSV or TSV file as a pandas.DataFrame, but for its columns ``without``, or the
-    column ``FILE:COLUMN`` as a pandas.Series.
+    ``wanted``; a CSV or TSV file, but for its columns ``without``, as a pandas.DataFrame, of
+    ``FILE:A,B`` of these columns, of ``FILE:without=A,B`` of all others; or, of one column where
+    one is wanted, as a pandas.Series.
 
     Raises
     ------
@@ -236,16 +276,20 @@ def read_array(
         state = f'torch.load({json.dumps(file)}, map_location="cpu", weights_only=True)'
         plain = "x.double() if x.is_floating_point() else x"
         code = f'import numpy, torch; x = {state}{keys}; numpy.save("{name}.npy", {plain})'
-        allowed = f"a file FILE.npy, which this writes: python3 -c {shlex.quote(code)}"
-        raise InvalidArgument(name, str(where), allowed)
+        raise InvalidArgument(name, str(where), written_by(f"{name}.npy", code))
+    if path.suffix in READ_BY_PANDAS:
+        read_file = f"pandas.read_{READ_BY_PANDAS[path.suffix]}({json.dumps(file)})"
+        csv_file = str(path.with_suffix(".csv"))
+        code = f"import pandas; {read_file}.to_csv({json.dumps(csv_file)}, index=False)"
+        raise InvalidArgument(name, str(where), written_by(csv_file, code))
     of = Source(name, path, wanted, member, without)
     readers = {".npy": of.npy, NPZ: of.npz, SAFETENSORS: of.safetensors, ONNX: of.onnx}
     readers |= dict.fromkeys(TABLES, of.table)
     if suffix not in readers:
         allowed = (
             "a file FILE.npy, FILE.npz, FILE.safetensors or FILE.onnx, or a table FILE.csv or "
-            "FILE.tsv, also with .gz; FILE.npz:NAME is one of its arrays, FILE.csv:COLUMN one of "
-            "its columns"
+            "FILE.tsv, also with .gz; FILE.npz:NAME is one of its arrays, FILE.csv:A,B columns, "
+            "FILE.csv:without=A,B all others"
         )
         raise InvalidArgument(name, str(where), allowed)
     what = f"{suffix[1:].upper()} file of plain arrays"
@@ -273,5 +317,4 @@ def decoded(name: str, path: Path, what: str, decode: Callable[[BinaryIO], Conte
         except Exception as error:  # gzip, zipfile and numpy raise a dozen kinds on damaged files
             reason = str(error) or type(error).__name__
             allowed = f"a whole {what}, not truncated or damaged ({reason:.200})"
-            allowed += ", and in UTF-8" * isinstance(error, UnicodeDecodeError)
             raise InvalidArgument(name, str(path), allowed) from None

@@ -233,23 +233,25 @@ def plain_array(name: str, values: Any) -> Array:
     not_finite = ~(np.abs(array) <= MAX_NUMBER)  # NaN too
     if not_finite.any():
         first_index = tuple(np.argwhere(not_finite)[0].tolist())
-        column, leave_out = _column_at(values, first_index)
+        column, leave_out = _columns_at(values, first_index, not_finite.T)
         place = f" at {list(first_index)}{column}, the first of {not_finite.sum()}"
         place, allowed = place if first_index else "", f"finite, up to {MAX_NUMBER:g}"
         if name == "features":
-            allowed += " (keep the rows of numpy.isfinite(features).all(axis=1), of labels too"
-            allowed += f", or {leave_out}" * bool(leave_out) + ")"
+            allowed += f" ({leave_out}{', or ' * bool(leave_out)}keep the rows of "
+            allowed += "numpy.isfinite(features).all(axis=1), of labels too)"
         raise InvalidArgument(name, f"{array[first_index]:g}{place}", allowed)
     return array
 
 
-def _column_at(table: Any, place: Sequence[int]) -> tuple[str, str]:
-    """Name of the column at the last index of a ``place`` in a table, and how to leave it out;
-    empty of an array."""
+def _columns_at(table: Any, place: Sequence[int], is_bad: Iterable[Any]) -> tuple[str, str]:
+    """Name of the column at the last index of a ``place`` in a table, and how to leave out the
+    columns that have an entry that ``is_bad``, (p, N); empty of an array."""
     if not (hasattr(table, "columns") and place):
         return "", ""
-    column = list(table.columns)[place[-1]]
-    return f", column {column!r}", f"leave out the column: .drop(columns={column!r})"
+    columns = table.columns.tolist()
+    bad_columns = [name for name, bad in zip(columns, is_bad, strict=True) if any(bad)]
+    leave_out = f"leave out the column{'s' * (len(bad_columns) > 1)}: .drop(columns={bad_columns})"
+    return f", column {columns[place[-1]]!r}", leave_out
 
 
 def any_array(name: str, values: Any) -> Array:
@@ -287,7 +289,8 @@ def _floats(name: str, values: Any) -> Array:
         elif array_given.ndim:  # the first entry that is no number
             entries = np.ndenumerate(array_given)
             place, entry = next(((i, x) for i, x in entries if not is_number(x)), ((), values))
-            column, leave_out = _column_at(values, place)
+            is_text = ((not is_number(x) for x in entries) for entries in array_given.T)
+            column, leave_out = _columns_at(values, place, is_text)
             got = f"{str(entry)!r} at {[*place]}{column}"
             allowed += f" ({leave_out})" * bool(leave_out and name == "features")
         raise InvalidArgument(name, got, allowed) from None

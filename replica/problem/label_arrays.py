@@ -39,7 +39,8 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
                 raise InvalidArgument("classes", classes, allowed)
             return y, tuple(names.tolist())
         if one_hot and not are_numbers:
-            raise _ambiguous("one 1 in each row", f"range({y.shape[1]})")
+            by_column = "list(labels)" if hasattr(labels, "columns") else f"range({y.shape[1]})"
+            raise _ambiguous("one 1 in each row", by_column)
         return _varying_labels(y), classes
     found = np.unique(y)
     if names is not None:

@@ -221,18 +221,61 @@ def test_which_columns_were_taken_is_said(capsys):
             assert ("note: features: " in err) == bool(words)
 
 
+@pytest.mark.parametrize(
+    ("table", "taken"),
+    [
+        ("t.csv", "abo"), ("t.csv:a,b", "ab"), ("t.csv:0", "a"), ("t.csv:without=b", "ao"),
+        ("t.csv:a, kind, o", "ao"),
+    ],
+)  # fmt: skip
+def test_columns_that_are_chosen_or_left_out(table, taken, capsys):
+    """True and False are 1 and 0; the labels are no feature, though they are named."""
+    columns = {"a": NUMBERS[:, 0], "b": NUMBERS[:, 1], "o": NUMBERS[:, 2] > 0}
+    write_table("t.csv", "a,b,o,kind", *columns.values(), KINDS)
+    np.save("F.npy", np.array([columns[name] for name in taken], dtype=float).T)
+    np.save("y.npy", KINDS)
+    at = "--samples 30 --lam 0.1"
+    expected = document(capsys, f"readout --features F.npy --labels y.npy {at}")
+    assert theory(f"readout --features '{table}' --labels t.csv:kind {at} --json") == 0
+    found, notes = capsys.readouterr()
+    np.testing.assert_allclose(printed(json.loads(found)), printed(expected), rtol=1e-12)
+    assert f"column{'s' * (len(taken) > 1)}, {', '.join(taken)}; labels: column kind" in notes
+
+
+@pytest.mark.parametrize("words", [int, bool])
+@pytest.mark.parametrize("file", ["y.csv", "t.csv:cat,dog,owl"])
+def test_labels_of_a_column_for_each_class(words, file, capsys):
+    np.save("F.npy", NUMBERS)
+    np.save("y.npy", KINDS)
+    one_hot = (KINDS[:, None] == np.unique(KINDS)).astype(words).T
+    write_table("y.csv", "cat,dog,owl", *one_hot)
+    write_table("t.csv", "a,b,c,cat,dog,owl", *NUMBERS.T, *one_hot)
+    features, at = file.partition(":")[0].replace("y.csv", "F.npy"), "--samples 30 --lam 0.1"
+    expected = document(capsys, f"readout --features F.npy --labels y.npy {at} --confusion")
+    line = f"readout --features {features} --labels {file} {at} --confusion"
+    assert "--classes all if they are classes, or --classes none" in refusal(capsys, line)
+    for classes in ("all", "cat,dog,owl"):
+        found = document(capsys, f"{line} --classes {classes}")
+        np.testing.assert_allclose(printed(found), printed(expected))
+        assert found["confusion"].keys() == expected["confusion"].keys()
+
+
 GAP = "a,kind\n1,cat\n,cat\n"
 BAD_TABLES = {
     "a,b,kind\n1,2,cat\n\n3,red,dog\n": [
         "--features",
         "'red' at [1, 1], column 'b'",
-        "(leave out the column: .drop(columns='b')), in Python",
+        "(leave out the column: --features t.csv:without=b), got",
+    ],
+    "a,b,c d,kind\n1,2,x,cat\n3,red,y,dog\n": [
+        "'x' at [0, 2], column 'c d'",
+        "(leave out the columns: --features 't.csv:without=b,c d'), got",
     ],
     GAP: [
         "--features must be finite",
         "keep the rows of numpy.isfinite",
         "got nan at [1, 0]",
-        "or leave out the column: .drop(columns='a')",
+        "(leave out the column: --features t.csv:without=a, or keep",
         "[1, 0], column 'a', the first of 1",
     ],
     "a,kind\n1,cat\nnan,dog\n": ["--features must be finite", "got nan at [1, 0]"],
@@ -287,6 +330,27 @@ def test_labels_with_decimal_commas_are_numbers_not_names(separator, capsys):
 def test_whole_numbers_that_a_table_has_again_are_no_header():
     Path("t.csv").write_text("1,2,3\n3,1,3\n1,2,2\n")
     assert read_array("features", "t.csv", Wanted((2, 2))).values.tolist()[0] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_table_in_another_encoding_is_made_one_in_utf_8(encoding, packed, capsys):
+    content = "a,größe\n1,2\n3,5\n".encode(encoding)
+    name = "t.csv.gz" if packed else "t.csv"
+    Path(name).write_bytes(gzip.compress(content) if packed else content)
+    run_what_it_says(refusal(capsys, f"readout --features {name} --labels y.npy {POINTS}"))
+    assert Path("features.csv").read_text(encoding="utf-8") == content.decode(encoding)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather", "xlsx"])
+def test_tables_that_pandas_reads_have_the_line_that_writes_a_csv_file(suffix, capsys):
+    line = f"readout --features it.{suffix} --labels it.{suffix}:kind {POINTS}"
+    message = refusal(capsys, line)
+    assert (
+        "--labels must be a file it.csv, which this writes: python3 -c 'import pandas; " in message
+    )
+    reader = {"xlsx": "excel"}.get(suffix, suffix)
+    assert f'pandas.read_{reader}("it.{suffix}").to_csv("it.csv", index=False)' in message
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
