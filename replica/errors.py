@@ -23,6 +23,7 @@ OUR_NAMES = {
     "ridge": "lam",
     "lambda_": "lam",
     "penalty": "lam",
+    "lam": "alphas, p lam",
     "alphas": "alpha, n/d, or lam, alpha/p of scikit-learn",
     "C": "lam, 1/(p C)",
     "X": "features",

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .display import progress_callback
 from .errors import InvalidArgument, install
 
 try:
@@ -18,6 +19,7 @@ try:
     from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
     from sklearn.svm import SVC, LinearSVC
     from sklearn.utils import ClassifierTags
+    from sklearn.utils.metaestimators import available_if
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError:
     raise ImportError(f"replica.sklearn needs scikit-learn: {install('sklearn')}") from None
@@ -26,7 +28,7 @@ from solvers.results import ConvergenceError
 
 from . import observables
 from .given import FeatureSample
-from .problem import MAX_NUMBER, axis, choice, flag
+from .problem import MAX_NUMBER, axis, check_call, choice, flag
 
 __all__ = ["ProbeCurve"]
 
@@ -54,7 +56,10 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         Names of classes, if they are more than 20, or () for numbers, as in
         :class:`replica.FeatureSample`.  Without them scikit-learn takes the estimator of the square
         loss for no classifier, and its folds do not keep the shares of classes: give
-        ``classes=np.unique(y)``, or ``cv=StratifiedKFold(5)`` to ``cross_val_score``.
+        ``classes=np.unique(y)``, or ``cv=StratifiedKFold(5)`` to ``cross_val_score``.  ``score``
+        warns of classes that a fold did not train on.
+    verbose : bool
+        Whether ``fit`` draws a bar of the points that it has solved.
 
     Attributes
     ----------
@@ -100,6 +105,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
     (['dog', 'dog', 'dog'], ['dog', 'dog', 'dog'])
     """
 
+    @check_call
     def __init__(
         self,
         alphas: Any = (0.1, 1.0, 10.0, 100.0, 1000.0),
@@ -108,12 +114,14 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         fit_intercept: bool = True,
         train_sizes: Any = (0.1, 0.2, 0.4, 0.7, 1.0),
         classes: Any = None,
+        verbose: bool = False,
     ) -> None:
         self.alphas = alphas
         self.loss = loss
         self.fit_intercept = fit_intercept
         self.train_sizes = train_sizes
         self.classes = classes
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any) -> "ProbeCurve":
         """Compute the curves of features X (N, p) and fit the readout.  Of y, names, whole numbers
@@ -145,8 +153,11 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         sizes = self._sizes(most)
         at: dict[str, Any] = {"samples": np.union1d(sizes, [most]), "lam": lam}
         try:
-            # its notes: below
-            grid = observables.solve_grid(sample, **at, loss=self.loss).dataset()
+            sample.stratified(float(sizes.min()))  # refused where even the fewest are too many
+            with progress_callback(bool(self.verbose), "points") as progress:
+                settings: dict[str, Any] = {"loss": self.loss, "progress": progress}
+                # its notes: below
+                grid = observables.solve_grid(sample, **at, **settings).dataset()
         except InvalidArgument as refused:
             if refused.name != "samples":
                 raise
@@ -180,11 +191,32 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         self._check_readout()
         return self.estimator_.predict(validate_data(self, X, reset=False, dtype=np.float64))
 
+    @available_if(lambda self: hasattr(self, "classes_"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Any:
+        """The outputs of the readout of classes, (N,) of two and (N, C) of C, in the order of
+        ``classes_``."""
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        outputs = self.estimator_.decision_function(X)
+        order = np.searchsorted(self.estimator_.classes_, self.classes_)
+        return outputs if outputs.ndim == 1 else outputs[:, order]
+
     def score(self, X: Any, y: Any) -> float:
-        """The accuracy of these answers; the R squared of numbers."""
+        """The accuracy of these answers; the R squared of numbers.
+
+        Warns
+        -----
+        UserWarning
+            Where y has classes that no row had in ``fit``, as in folds of rows sorted by class.
+        """
         self._check_readout()
         X = validate_data(self, X, reset=False, dtype=np.float64)
-        return float(self.estimator_.score(X, y))
+        score = float(self.estimator_.score(X, y))
+        known = np.asarray(getattr(self, "classes_", y)).tolist()
+        if unknown := {*np.unique(y).tolist()}.difference(known):
+            folds = "in folds of sorted rows give classes=np.unique(y), or cv=StratifiedKFold(5)"
+            words = f"classes of y that no row had in fit: {', '.join(map(str, sorted(unknown)))}"
+            warnings.warn(f"{words} ({folds})", UserWarning, stacklevel=2)
+        return score
 
     def samples_needed(self, error: float, most: float | None = None) -> observables.SamplesNeeded:
         """Number of training rows for an ``error``, of classes the classification error, at

@@ -16,6 +16,7 @@ from solvers.resources import GivenUp, deadline, one_thread
 from solvers.results import Array, Status
 
 from ..convex import Loss, answers_of_two, error_at_nodes, losses
+from ..errors import InvalidArgument
 from ..problem import check_bytes
 from ..saddle_point import ridge_errors, ridge_scores
 from .equations import Freedom, RowStrata
@@ -75,29 +76,37 @@ def evaluate(
     advance: Callable[[], None] | None = None,
 ) -> ReadoutPoints:
     """The theory at the points (samples[i], lam[i]), arrays (P,), in ``time_limit`` seconds each;
-    ``advance`` is called after each.
+    ``advance`` is called after each.  Points of more samples than the rows allow have the refusal
+    as their status.
 
     Raises
     ------
     InvalidArgument
-        If matrices between all neurons take more memory than there is.
+        If matrices between all neurons take more memory than there is, or all points have more
+        samples than the rows allow.
     """
     check_memory(model)
     rows: list[dict[str, Any]] = [{}] * len(samples)
     start_readout, found = None, ReadoutPoints({})
     for i in np.lexsort((-lam, samples)):  # so that a point starts from one that is near
         point = _Point(loss, float(samples[i]), float(lam[i]), tol, start_readout)
-        found, point_status = ReadoutPoints({}), Status.CONVERGED
+        found = ReadoutPoints({})
+        point_status: Status | InvalidArgument = Status.CONVERGED
         try:
             # what overflows is found out, and flagged
             with deadline(time_limit), np.errstate(all="ignore"):
                 found = point.settle(model)
         except GivenUp as given_up:
             point_status = given_up.status
+        except InvalidArgument as refusal:
+            point_status = refusal
         rows[i], start_readout = UNKNOWN_POINT | point.account | found.columns, point.start
         rows[i] |= {"converged": point_status is Status.CONVERGED, "status": point_status}
         if advance is not None:
             advance()
+    refusals = [row["status"] for row in rows if isinstance(row["status"], InvalidArgument)]
+    if len(refusals) == len(rows):
+        raise refusals[0]
     return found._replace(columns={name: np.array([row[name] for row in rows]) for name in rows[0]})
 
 

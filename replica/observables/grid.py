@@ -383,6 +383,11 @@ def unsolved_row(names: Sequence[str], status: str = str(Status.INTERRUPTED)) ->
     return {name: known.get(name, np.nan) for name in names}
 
 
+def status_text(status: Any) -> str:
+    """Sentence of a status, or of a refusal, without the value that is refused."""
+    return str(status).partition(", got ")[0]
+
+
 def _columns(
     names: Sequence[str], model: Any, alpha: Array, lam: Array, **settings: Any
 ) -> dict[str, Array]:
@@ -392,4 +397,4 @@ def _columns(
     else:
         results = vars(evaluate(model, alpha, lam, **settings))
     columns = {name: results[name] for name in names}
-    return columns | {"status": np.array([status.value for status in columns["status"]])}
+    return columns | {"status": np.array([status_text(status) for status in columns["status"]])}

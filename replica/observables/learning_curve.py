@@ -25,6 +25,7 @@ from .grid import (
     point_axis,
     scalar_arguments,
     solve_grid,
+    status_text,
     unsolved_row,
 )
 from .optimum import Optimum, of_square, optimal_eta, optimal_lambda
@@ -185,8 +186,13 @@ def at_best(
     check_points("a grid", (len(models), len(curve_points)), 10**5)
     row = partial(_best_point, names, best_search, time_limit=time_limit)
     tasks = [partial(row, one, **place) for one, place in itertools.product(models, curve_points)]
-    missing = (lambda _: unsolved_row([*names, "at_edge"])) if partial_results else None
+    unsolved = partial(unsolved_row, [*names, "at_edge"])
+    missing = (lambda _: unsolved()) if partial_results else None
     best_rows = computed(tasks, workers, progress, missing)
+    refusals = [row for row in best_rows if isinstance(row, InvalidArgument)]
+    if len(refusals) == len(best_rows):
+        raise refusals[0]
+    best_rows = [row if isinstance(row, dict) else unsolved(status_text(row)) for row in best_rows]
     curve_columns = {key: np.array([row[key] for row in best_rows]) for key in best_rows[0]}
     scalar_axes = scalar_arguments(**curve_grids, **point_values)
     return Grid(model, curve_axes | point_axes, models, curve_columns, [SQUARE], scalar_axes)
@@ -194,11 +200,16 @@ def at_best(
 
 def _best_point(
     names: list[str], search: Callable[..., Optimum], model: Any, **at: Any
-) -> dict[str, Any]:
-    """Results at the point that a ``search`` finds, by their ``names``."""
+) -> dict[str, Any] | InvalidArgument:
+    """Results at the point that a ``search`` finds, by their ``names``; or the refusal of its
+    number of samples."""
     try:
         best_at = search(model, **at)
     except ConvergenceError as error:
         return unsolved_row([*names, "at_edge"], str(getattr(error, "status", error)))
+    except InvalidArgument as refusal:
+        if refusal.name != "samples":
+            raise
+        return refusal
     best = {name: getattr(best_at if name == "eta" else best_at.point, name) for name in names}
     return best | {"status": best_at.point.status.value, "at_edge": " ".join(best_at.at_edge)}

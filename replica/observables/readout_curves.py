@@ -181,7 +181,7 @@ def meet_rows(
     A point whose scale could not be solved is given up, but where a loss has no answer at all rows.
     """
     columns = {name: column.copy() for name, column in points.columns.items()}
-    past = beyond(model, samples)
+    past = beyond(model, samples) & columns["converged"]
     if not (past.any() and isinstance(model, FeatureSample) and model.strata is None):
         return columns
     penalties, of = np.unique(lam[past], return_inverse=True)

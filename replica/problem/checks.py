@@ -122,12 +122,13 @@ def check_call(function: Function) -> Function:
     parameters = signature(function).parameters
     known = [name for name, one in parameters.items() if one.kind is not one.VAR_KEYWORD]
     any_name = len(known) < len(parameters)
+    function_name = function.__qualname__.removesuffix(".__init__")
 
     @wraps(function)
     def checked(*args: Any, **given: Any) -> Any:
         if unknown := given.keys() - known:
             foreign = [one for one in unknown if OUR_NAMES.get(one, "").split(",")[0] in known]
-            check_names(function.__name__, known, foreign if any_name else unknown)
+            check_names(function_name, known, foreign if any_name else unknown)
         for name in NUMERICAL_OPTIONS.keys() & known & given.keys():
             if given[name] is not parameters[name].default:
                 given[name] = NUMERICAL_OPTIONS[name](given[name])

@@ -167,6 +167,8 @@ def test_what_pandas_has_not_is_named():
     dummies = pandas.get_dummies(pandas.Series([*names, "c0"]))
     told = FeatureSample(features=features, labels=dummies, classes=list(dummies))
     assert told.classes == ("c0", "c1", "c2")
+    with pytest.raises(InvalidArgument, match=r"given with classes=list\(labels\) if they are"):
+        FeatureSample(features=features, labels=dummies)
 
 
 def test_vectors_of_0_and_1_are_numbers():

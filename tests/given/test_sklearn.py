@@ -143,6 +143,13 @@ def test_in_a_pipeline_and_rows_needed():
     assert curve.train_sizes_.tolist() == curve.learning_curve_.samples.values.tolist()
 
 
+def test_a_training_size_that_is_too_large_takes_no_other_with_it():
+    X, y = standardised(load_diabetes)
+    with pytest.warns(ConvergenceWarning, match="NaN at 1 of 2 training sizes: .* the 442 rows"):
+        curve = ProbeCurve(alphas=10.0, train_sizes=[100, 443]).fit(X, y)
+    assert np.isnan(curve.learning_curve_.test_error.values).tolist() == [False, True]
+
+
 def test_fractions_are_of_all_rows():
     X, y = standardised(load_diabetes)
     curve = ProbeCurve(alphas=10.0, train_sizes=[0.5, 1.0]).fit(X, y)
@@ -161,6 +168,28 @@ def test_classes_in_an_order_of_their_own():
     expected = plain.confusion_[np.ix_(order, order)]
     np.testing.assert_allclose(turned.confusion_, expected, atol=1e-12)
     assert turned.predict(features).tolist() == plain.predict(features).tolist()
+    outputs = turned.decision_function(features)
+    assert turned.classes_[outputs.argmax(axis=1)].tolist() == plain.predict(features).tolist()
+    np.testing.assert_allclose(outputs, plain.decision_function(features)[:, order])
+    two = ProbeCurve(alphas=1.0, train_sizes=[1.0]).fit(features, of == 1)
+    assert ((two.decision_function(features) > 0) == two.predict(features)).all()
+    assert not hasattr(ProbeCurve().fit(features, features[:, 0] + of), "decision_function")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("alpha", "alphas"), ("lam", "alphas, p lam"), ("intercept", "fit_intercept")],
+)
+def test_a_name_that_it_does_not_have_is_answered(name, meant):
+    words = rf"^ProbeCurve\(\) has no argument '{name}': did you mean {meant}\?$"
+    with pytest.raises(TypeError, match=words):
+        ProbeCurve(**{name: 1.0})
+
+
+def test_progress_is_drawn_on_request(capsys):
+    X, y = standardised(load_diabetes)
+    ProbeCurve(alphas=10.0, train_sizes=[100], verbose=True).fit(X, y)
+    assert capsys.readouterr().err
 
 
 def test_what_is_not_known_is_nan_and_said():
@@ -305,7 +334,8 @@ def test_folds_keep_the_shares_of_classes_where_these_are_known():
         )
     )
     np.testing.assert_allclose(own, beside)
-    plain = cross_val_score(ProbeCurve(10.0, train_sizes=[40]), X, y, cv=3)
+    with pytest.warns(UserWarning, match=r"classes of y that no row had in fit: [012] \(in folds"):
+        plain = cross_val_score(ProbeCurve(10.0, train_sizes=[40]), X, y, cv=3)
     assert plain.max() < 0.1
 
 

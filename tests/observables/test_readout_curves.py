@@ -149,3 +149,19 @@ def test_the_best_penalty_of_features(sample):
     best = replica.optimal_lambda(sample, samples=50, lam=(1e-2, 1e3))
     around = replica.learning_curve(sample, samples=50, lam=best.lam * np.array([0.5, 1, 2]))
     assert around.test_error.values.argmin() == 1
+
+
+@pytest.mark.parametrize("lam", [0.1, "best"])
+def test_a_number_of_samples_that_is_too_large_takes_no_other_with_it(lam):
+    """Real labels have no classes that could be Gaussian beyond the rows."""
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((60, 3))
+    sample = replica.FeatureSample(features=features, labels=features[:, 0] + rng.random(60))
+    curve = replica.learning_curve(sample, samples=[30, 61, 900], lam=lam)
+    alone = replica.learning_curve(sample, samples=30, lam=lam)
+    assert curve.test_error[0] == alone.test_error
+    assert np.isnan(curve.test_error.values).tolist() == [False, True, True]
+    (status,) = set(curve.status.values[1:])
+    assert status.startswith("samples must be at most the 60 rows, or given with strata")
+    with pytest.raises(replica.InvalidArgument, match=r"at most the 60 rows, .* got 61"):
+        replica.learning_curve(sample, samples=[61, 900], lam=lam)
