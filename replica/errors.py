@@ -12,6 +12,8 @@ OUR_NAMES = {
     "weights": "weights of a FirstLayer",
     "activation": "student",
     "teacher": "target",
+    "logistic": "sigmoid",  # activations of MLPClassifier
+    "identity": "linear",
     "sigma": "noise, a variance",
     "noise": "GradientStep(..., noise=...)",
     "dimension": "learning_curve(step.network(beta=1), ..., dimension=500)",

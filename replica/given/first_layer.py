@@ -47,7 +47,8 @@ class FirstLayer(Described):
     Parameters
     ----------
     weights : array (p, d)
-        W, from any training; the samples of the readout must not have been used for it.
+        W, from any training; the samples of the readout must not have been used for it.  A row is a
+        neuron, as of torch; of scikit-learn's ``coefs_[0]``, (d, p), give ``coefs_[0].T``.
     bias : float or array (p,)
         That of each neuron, or of all.
     student : str, callable or Activation

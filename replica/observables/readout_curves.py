@@ -22,7 +22,7 @@ from ..saddle_point import ERRORS
 # found on, and the sensitivity of several classes.
 FEWEST_DEGREES, FEWEST_OF_ROWS = 40.0, 1.0
 LARGEST_SENSITIVITY, FEW_OF_CLASS, FEWEST_OF_RARER = 0.35, 10, 3
-FEWEST_OF_HINGE = 60
+FEWEST_OF_HINGE, MOST_TOO_LOW = 60, 0.2
 FEW_DEGREES = (
     "few residual degrees of freedom: at a finite n the test error may differ by more than 5 %, "
     "the training error by more than 10 %; the classification error mostly by less"

@@ -22,7 +22,15 @@ from ..plotting import BARS, add_legend, plot_curve
 from ..problem import MAX_NUMBER, check_call, number
 from .grid import solve_grid
 from .learning_curve import BEST, at_best
-from .readout_curves import BEST_AT_END, SENSITIVE, beyond, beyond_note, has_classes, notes_of
+from .readout_curves import (
+    BEST_AT_END,
+    MOST_TOO_LOW,
+    SENSITIVE,
+    beyond,
+    beyond_note,
+    has_classes,
+    notes_of,
+)
 
 if TYPE_CHECKING:
     import xarray
@@ -211,6 +219,10 @@ def samples_needed(
     if error == "test_error":
         noted.pop(SENSITIVE, None)  # a note on the other error
     notes = [note for note, has_note in noted.items() if has_note.values[around].any()]
+    if SENSITIVE in notes and np.isfinite(samples):
+        cautious = needed_on(n, values / (1 - MOST_TOO_LOW), target, slack)
+        enough = f"{cautious:.4g}" if np.isfinite(cautious) else f"more than {n[-1]:g}"
+        notes.append(f"where it is {100 * MOST_TOO_LOW:g} % too low, {enough} samples are needed")
     beyond_rows = bool(np.any(beyond(model, samples)))
     if beyond_rows and beyond_note(model) not in notes:
         notes.append(beyond_note(model))

@@ -177,6 +177,8 @@ def test_few_samples_of_a_class_are_not_at_most_the_fewest():
     words = " ".join(repr(samples_needed(digits, lam=0.1, classification_error=0.74)).split())
     assert "samples 4, the smallest tried" in words
     assert "few samples of a class" in words
+    enough = samples_needed(digits, lam=0.1, classification_error=0.8 * 0.74).samples
+    assert f"where it is 20 % too low, {enough:.4g} samples are needed" in words
 
 
 def test_more_samples_than_rows_in_given_strata_are_not_scaled(sample):

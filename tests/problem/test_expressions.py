@@ -62,6 +62,8 @@ def test_anything_else_is_refused(text):
         ("leeky_relu", r"without 'leeky_relu' \(did you mean leaky_relu\?\)"),
         ("sigmod(x)", r"did you mean sigmoid\?"),
         ("ReLU", r"did you mean relu\?"),
+        ("logistic", r"did you mean sigmoid\?"),
+        ("identity", r"did you mean linear\?"),
         ("z1^2", r"such as z1\*\*2"),
         ("z1 + he2/2", r"he2\(z3\)/2"),
     ],
