@@ -45,7 +45,10 @@ class Status(Enum):
     NO_DERIVATIVE = "not converged: a derivative does not exist, or rounding hides it"
     TIME = "not converged: it took longer than it may (a larger time_limit gives it more seconds)"
     MEMORY = "not converged: the nodes that resolve the point would take too much memory"
-    ALL_ROWS = "not converged: all rows train, and none is left to average over; take fewer samples"
+    ALL_ROWS = (
+        "not converged: all rows train, and none is left to average over; take fewer samples, or "
+        "for the square loss a larger lam"
+    )
     ONE_SAMPLE = "not converged: an intercept alone fits one sample, and the theory needs more"
     FEW_DIRECTIONS = (
         f"not converged: the dimension is too small for rows of so few directions {_OTHERWISE}"

@@ -44,7 +44,7 @@ Reach = Annotated[
         metavar="ERROR",
         help="An error such as 0.05, in the place of --samples: how many samples it needs.  Of "
         "classes that of the classification, else the test error.  low and high are the numbers "
-        "for the error less and plus two standard errors over rows, as the band of --plot.",
+        "for the error less and plus two standard errors over test rows, as the band of --plot.",
     ),
 ]
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-BAND_TEXT = f"of the error less and plus {BARS} standard errors over rows"
+BAND_TEXT = f"of the error less and plus {BARS} standard errors over test rows"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,10 +53,11 @@ class SamplesNeeded(Displayed):
     samples : float
         Smallest n from which on the error is at most the target, as far as it is known; NaN if it
         is larger at the largest n.  Where it rises above it again by less than its standard error
-        over rows, the n before that, and the note says so.
+        over test rows, the n before that, and the note says so.
     low, high : float
-        The same for the error less and plus two standard errors over rows of a sample, the band of
-        its figure; NaN where there are none, or the error is then larger at the largest n.
+        The same for the error less and plus two standard errors over the rows of a sample that
+        test, the band of its figure; NaN where there are none, or the error is then larger at the
+        largest n.
     beyond_rows : bool
         Whether ``samples`` is more than a sample's rows: taken from Gaussian classes, of which
         errors are scaled to meet those of the rows (22.14).
@@ -233,7 +234,7 @@ def samples_needed(
         notes.append(f"high is not known: {still} samples, the largest tried (most= tries more)")
     if (rises_at := n[(n > samples) & (values > target)]).size:
         rise = f"the error rises above {target:g} again, at {rises_at[0]:g} samples"
-        notes.append(f"{rise}, by less than its standard error over rows")
+        notes.append(f"{rise}, by less than its standard error over test rows")
     # of those below the last error that is too large nothing is asked
     too_large = n[(values > target) & ~(n > samples)].max(initial=0)
     if (unsolved := tried[~solved & (tried > too_large)]).size:

@@ -97,8 +97,10 @@ class Solution(Displayed):
         lam p / 2 in the training objective of (1.2).  NaN of Gaussian strata of a FeatureSample,
         and of several outputs.
     test_error_stderr, classification_error_stderr : float
-        Their standard errors over samples of as many rows, by how they scatter from row to row;
-        those of rows scaled where there are more samples; NaN where strata are not rows.
+        Their standard errors over the rows that test, by how errors scatter from row to row.  Which
+        rows there are to train is not in them: at n far below N samples of as many rows scatter up
+        to twice as much.  Those of rows scaled where there are more samples; NaN where strata are
+        not rows.
     classification_sensitivity : float
         d log(classification error) / d log v, v the variances of all outputs over the readout's
         samples: of several classes row by row, else NaN.  The theory has v to 5 or 10 % where a

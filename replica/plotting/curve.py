@@ -86,7 +86,7 @@ class LineFigure(NamedTuple):
         for line in self.lines:
             middle, stderr = (self.curve[each].sel(line.at).values for each in names_of_band)
             figure_elements.draw_band(self.ax, x, middle, stderr, color=line.colour)
-        label = f"±{figure_elements.BARS} s.e. over other rows"
+        label = f"±{figure_elements.BARS} s.e. over test rows"
         figure_elements.draw_band(self.ax, x, np.nan, np.nan, color=self.colour, label=label)
 
     def _mark_exceptions(self) -> None:

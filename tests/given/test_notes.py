@@ -42,7 +42,7 @@ def test_points_with_a_note_are_drawn_open_and_the_best_penalty_is_said():
         label = drawn.get_ylabel().replace("\n", " ")
         assert label.endswith(rf" at the best $\lambda${of_what}")
     for drawn in (ax, squared, optima):
-        assert legends.labels(drawn) == ["±2 s.e. over other rows"]
+        assert legends.labels(drawn) == ["±2 s.e. over test rows"]
     assert not best.noted.any()
     assert not [line for line in ax.lines if line.get_marker() == "s"]
 

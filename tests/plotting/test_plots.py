@@ -35,7 +35,7 @@ def test_a_band_is_of_two_standard_errors_and_ends_where_the_theory_does():
     corners = ax.collections[0].get_paths()[0].vertices[:, 1]
     assert np.isin(np.round(values + 2 * stderr, 12), np.round(corners, 12)).all()
     assert np.isin(np.round(values - 2 * stderr, 12), np.round(corners, 12)).all()
-    assert labels(ax) == ["±2 s.e. over other rows"]
+    assert labels(ax) == ["±2 s.e. over test rows"]
     assert "intercept" not in ax.get_title()
     needed = replica.samples_needed(sample, lam=0.1, classification_error=float(values[2]))
     texts = labels(needed.plot())

@@ -121,7 +121,7 @@ def draw_digits(data: dict[str, Any]) -> Figure:
         noted_errors = np.where(curve["noted"], curve["error"], np.nan)
         draw_noted(axis, curve["n"], noted_errors, color=colour)
     draw_noted(axis, [], [], color="0.3", label="may be off: see its note")
-    band_label = f"theory, ±{BARS} s.e. over other rows"
+    band_label = f"theory, ±{BARS} s.e. over test rows"
     draw_band(axis, curve["n"], np.nan, np.nan, color="0.3", label=band_label)
     dense_samples = np.geomspace(data["n"][0], data["rows"], 100)
     law = f"power law through learning_curve\nof the first {IN_HAND} rows"
