@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from replica.files import Wanted, read_array
-from tests.cli.commands import document, refusal, theory
+from tests.cli.commands import document, refusal, theory, validate
 from tests.cli.test_readout import LAYER, POINTS, files, layer, printed
 
 __all__ = ["files"]  # the folder of its arrays
@@ -258,6 +258,16 @@ def test_labels_of_a_column_for_each_class(words, file, capsys):
         found = document(capsys, f"{line} --classes {classes}")
         np.testing.assert_allclose(printed(found), printed(expected))
         assert found["confusion"].keys() == expected["confusion"].keys()
+
+
+@pytest.mark.parametrize(
+    ("command", "line"), [(theory, "optimum"), (validate, "simulate --lam 0.1 --seeds 2")]
+)
+def test_other_commands_say_which_columns_were_taken(command, line, capsys):
+    write_table("t.csv", "a,b,c,kind", *NUMBERS.T, KINDS == "cat")
+    assert command(f"{line} --features t.csv --labels t.csv:kind --samples 30") == 0
+    words = "note: features: 3 columns, a, b, c; labels: column kind, 2 classes"
+    assert words in capsys.readouterr().err
 
 
 GAP = "a,kind\n1,cat\n,cat\n"

@@ -63,7 +63,9 @@ def parse_simulation(
     A problem's usual dimension is set in ``settings``, the options, unless one was typed.
     """
     if cli.asks_for_given(options):
-        model, readout_points, loss, _ = cli.parse_given(options)
+        model, readout_points, loss, columns_taken = cli.parse_given(options)
+        if columns_taken:
+            cli.say(f"note: {columns_taken}")
         if "samples" in readout_points:
             readout_points["samples"] = [int(n) for n in readout_points["samples"]]
         return model, readout_points | {"loss": loss}, {}
