@@ -41,8 +41,9 @@ def split_at_planes(n: int, normals: Array, offsets: Array, rotate: bool = True)
     0.159154943092
     """
     rotated_axes = _rotation(normals) if rotate else np.eye(normals.shape[1])
-    nested_rule = _nested_rule(n, normals @ rotated_axes, offsets)
-    return Rule(nested_rule.nodes @ rotated_axes.T, nested_rule.weights)
+    nodes, weights = nested_rule(n, normals @ rotated_axes, offsets)
+    shape = (*offsets.shape[:-1], -1)
+    return Rule(nodes.reshape(*shape, len(rotated_axes)) @ rotated_axes.T, weights.reshape(shape))
 
 
 def _rotation(normals: Array) -> Array:
@@ -60,8 +61,26 @@ def _rotation(normals: Array) -> Array:
     return candidate_rotations[int(smallest_cosines.argmax())]
 
 
-def _nested_rule(n: int, normals: Array, offsets: Array) -> Rule:
-    """Nested rule in the given coordinates, with the integral over the last one inside."""
+def nested_rule(n: int, normals: Array, offsets: Array) -> Rule:
+    """Nested rule in the given coordinates, with the integral over the last one inside.
+
+    Parameters
+    ----------
+    n, normals, offsets
+        As for :func:`split_at_planes`.
+
+    Returns
+    -------
+    Rule
+        Nodes (..., M_1, ..., M_k, k) and weights (..., M_1, ..., M_k): coordinate i depends on the
+        first i indices of the M alone.
+
+    Examples
+    --------
+    >>> diagonal = nested_rule(18, np.array([[1.0, -1.0]]), np.zeros(1))
+    >>> round(float((np.abs(np.diff(diagonal.nodes))[..., 0] * diagonal.weights).sum()), 9)
+    1.128379167
+    """
     longest_panel = 6.0  # longest panel: in several directions, few nodes are left for each
     crosses_last_axis = np.abs(normals[:, -1]) > PARALLEL * np.linalg.norm(normals, axis=1)
     v, t = normals[crosses_last_axis], offsets[..., crosses_last_axis]  # planes v.z = t
@@ -77,17 +96,16 @@ def _nested_rule(n: int, normals: Array, offsets: Array) -> Rule:
     outer_normals = np.array([normal for normal, _ in distinct]).reshape(-1, normals.shape[1] - 1)
     shape = (*offsets.shape[:-1], 0)
     outer_offsets = np.stack([x for _, x in distinct], axis=-1) if distinct else np.empty(shape)
-    outer_rule = _nested_rule(n, outer_normals, outer_offsets)
-    plane_crossings = (t[..., None, :] - outer_rule.nodes @ v[:, :-1].T) / v[:, -1]
+    outer_rule = nested_rule(n, outer_normals, outer_offsets)
+    t = np.expand_dims(t, tuple(range(-normals.shape[1], -1)))  # an axis for each outer coordinate
+    plane_crossings = (t - outer_rule.nodes @ v[:, :-1].T) / v[:, -1]
     inner = gauss_legendre(n, plane_crossings, panel=longest_panel)
     inner_count = inner.nodes.shape[-1]
     nested_nodes = np.concatenate(
         [np.repeat(outer_rule.nodes[..., None, :], inner_count, axis=-2), inner.nodes[..., None]],
         axis=-1,
     )
-    nested_weights = outer_rule.weights[..., None] * inner.weights
-    shape = (*nested_nodes.shape[:-3], -1)
-    return Rule(nested_nodes.reshape(*shape, nested_nodes.shape[-1]), nested_weights.reshape(shape))
+    return Rule(nested_nodes, outer_rule.weights[..., None] * inner.weights)
 
 
 def _distinct_planes(planes: list[tuple[Array, Array]]) -> list[tuple[Array, Array]]:

@@ -42,4 +42,4 @@ from .moments import Averages, ConditionalMoments, Moments
 from .named_activations import Code, activation, hermite, import_object, is_import_path
 from .problem import Problem, check_fixed_alpha0, check_problem, check_readout, check_step
 from .srf import Model, Origin, SpikedRandomFeatures
-from .targets import MultiIndex, Target, multi_index, parse_target, target
+from .targets import SPLIT_SIZES, MultiIndex, Target, multi_index, parse_target, target

@@ -4,24 +4,27 @@ With U the known directions, the first rows of a basis, the target g(z) has the 
 
     T_k(z_U) = E[He_k(P z) g(z) | z_U],   P the projection on the complement of U,        (11.1)
 
-and M_k = E T_k T_k^T, all indices but one contracted.  All are sums over one tensor rule along the
-rows of the basis.  For inputs of another law than N(0, I) only M_1 is defined; see ``staircase``.
+and M_k = E T_k T_k^T, all indices but one contracted.  All are sums over one rule, nested along the
+rows of the basis, whose panels end where g has kinks or jumps.  For inputs of another law than
+N(0, I) only M_1 is defined; see ``staircase``.
 """
 
+from collections.abc import Iterator
 from functools import partial, reduce
 from math import factorial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial import hermite_e
 
+from solvers.plane_panels import nested_rule
 from solvers.quadrature import NODES_PER_AXIS, QuadratureError, trapezoid_tensors
 from solvers.results import Array
 from solvers.rules import Rule, gauss_hermite, trapezoid_tensor
 from solvers.successive_refinement import settle
 
 from ..errors import InvalidArgument
-from ..problem import Components, GaussianMixture, LabelLaw, Target
+from ..problem import SPLIT_SIZES, Components, GaussianMixture, LabelLaw, Target
 
 
 class ConditionalTensors(NamedTuple):
@@ -59,8 +62,9 @@ class ConditionalTensors(NamedTuple):
 def conditional_tensors(g: Target, basis: Array, known: int, degree: int) -> ConditionalTensors:
     """Tensors of ``g`` conditional on the first ``known`` rows of ``basis`` (r, r).
 
-    Gauss-Hermite and trapezoidal rules are tried at growing sizes, as neither is accurate for all
-    functions.  The averages that change least from one size to the next are returned.
+    Rules are tried at growing sizes: with panels split at the kinks and jumps of g that are known,
+    else Gauss-Hermite and trapezoidal, as neither is accurate for all functions.  The averages that
+    change least from one size to the next are returned.
 
     Raises
     ------
@@ -71,18 +75,38 @@ def conditional_tensors(g: Target, basis: Array, known: int, degree: int) -> Con
     """
     candidate_tensors: list[ConditionalTensors] = []
     coarser_tensors: dict[str, ConditionalTensors] = {}
-    for node_count in NODES_PER_AXIS[g.dimension]:
+    for family, nodes, weights in _nested_rules(g, basis):
+        tensors = _tensor_sums(g, nodes, weights, basis, known, degree)
+        _refuse_constant(g, tensors.mean, tensors.variance)
+        if family in coarser_tensors:
+            tensors = tensors._replace(error=_largest_change(coarser_tensors[family], tensors))
+            if tensors.error <= 1e-11:  # ten times the rounding of sums of so many terms
+                return tensors
+            candidate_tensors.append(tensors)
+        coarser_tensors[family] = tensors
+    return _checked_error(min(candidate_tensors, key=lambda tensors: tensors.error), g, g.dimension)
+
+
+def _nested_rules(g: Target, basis: Array) -> Iterator[tuple[str, list[Array], Array]]:
+    """Families of rules of growing size for a target ``g`` along the rows of ``basis`` (r, r).
+
+    Of each rule the nodes of coordinate i (n_1 or 1, ..., n_i, 1, ..., 1), for all r coordinates,
+    and the weights (n_1, ..., n_r)."""
+    r = g.dimension
+    if g.planes and r in SPLIT_SIZES:
+        normals, offsets = map(np.array, zip(*g.planes, strict=True))
+        for node_count in SPLIT_SIZES[r]:
+            split = nested_rule(node_count, normals @ basis.T, offsets)
+            firsts: list[Any] = [(..., *[slice(1)] * (r - 1 - i), i) for i in range(r)]
+            yield "split", [split.nodes[first] for first in firsts], split.weights
+    for node_count in NODES_PER_AXIS[r]:
         evenly_spaced = Rule(*map(np.ravel, trapezoid_tensor(node_count, 1)))
         for family, rule in (("hermite", gauss_hermite(node_count)), ("trapezoid", evenly_spaced)):
-            tensors = _tensor_sums(g, rule, basis, known, degree)
-            _refuse_constant(g, tensors.mean, tensors.variance)
-            if family in coarser_tensors:
-                tensors = tensors._replace(error=_largest_change(coarser_tensors[family], tensors))
-                if tensors.error <= 1e-11:  # ten times the rounding of sums of so many terms
-                    return tensors
-                candidate_tensors.append(tensors)
-            coarser_tensors[family] = tensors
-    return _checked_error(min(candidate_tensors, key=lambda tensors: tensors.error), g, g.dimension)
+            yield (
+                family,
+                [*np.ix_(*[rule.nodes] * r)],
+                reduce(np.multiply.outer, [rule.weights] * r),
+            )
 
 
 def conditional_means(
@@ -168,26 +192,27 @@ def _largest_change(coarse: ConditionalTensors, fine: ConditionalTensors) -> flo
 
 
 def _tensor_sums(
-    g: Target, rule: Rule, basis: Array, known: int, degree: int
+    g: Target, nodes: list[Array], weights: Array, basis: Array, known: int, degree: int
 ) -> ConditionalTensors:
-    """Tensors of ``g`` by quadrature, with ``rule`` along each row of ``basis``."""
-    r, n = g.dimension, rule.weights.size
-    z_grid = np.stack(np.meshgrid(*[rule.nodes] * r, indexing="ij"))
-    target_values = g(*np.tensordot(basis.T, z_grid, axes=1))
-    weighted_hermite = hermite_e.hermevander(rule.nodes, degree).T * rule.weights
-    g_hermite = target_values
-    for _ in range(r - known):  # one axis at a time: nodes of y_i are summed to Hermite degrees
-        g_hermite = np.tensordot(g_hermite, weighted_hermite, axes=(known, 1))
-    z_weights = reduce(np.multiply.outer, [rule.weights] * known, np.array(1.0)).ravel()
-    given_known = g_hermite.reshape((n**known, *[degree + 1] * (r - known)))
-    all_weights = reduce(np.multiply.outer, [rule.weights] * r)
-    target_mean = float((all_weights * target_values).sum())
-    target_variance = float((all_weights * (target_values - target_mean) ** 2).sum())
-    g_deviation = given_known.reshape(n**known, -1)[:, 0] - target_mean  # E[g | z_U] - E g
+    """Tensors of ``g`` by quadrature on nodes and weights of ``_nested_rules``."""
+    r = g.dimension
+    target_values = g(*np.tensordot(basis.T, np.stack(np.broadcast_arrays(*nodes)), axes=1))
+    z_weights = weights.sum(axis=tuple(range(known, r))).ravel()
+    g_hermite = weights * target_values
+    for i in reversed(range(known, r)):  # inner ones first: nodes of z_i are summed to degrees
+        hermite = hermite_e.hermevander(nodes[i].reshape(nodes[i].shape[: i + 1]), degree)
+        inner_sums = hermite.swapaxes(-1, -2) @ g_hermite.reshape(*g_hermite.shape[: i + 1], -1)
+        g_hermite = inner_sums.reshape(*g_hermite.shape[:i], degree + 1, *g_hermite.shape[i + 1 :])
+    given_known = g_hermite.reshape(z_weights.size, *[degree + 1] * (r - known))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        given_known = (given_known.T / z_weights).T
+    target_mean = float((weights * target_values).sum())
+    target_variance = float((weights * (target_values - target_mean) ** 2).sum())
+    g_deviation = given_known.reshape(z_weights.size, -1)[:, 0] - target_mean  # E[g | z_U] - E g
     explained = float(z_weights @ g_deviation**2) / (target_variance or 1.0)
     moments, unknown_count = [], r - known
     for k in range(1, degree + 1) if unknown_count else ():
-        T = hermite_tensor(given_known, unknown_count, k).reshape(n**known, unknown_count, -1)
+        T = hermite_tensor(given_known, unknown_count, k).reshape(len(z_weights), unknown_count, -1)
         moments.append(np.einsum("n,nai,nbi->ab", z_weights, T, T, optimize=True) / factorial(k))
     return ConditionalTensors(basis, moments, explained, target_mean, target_variance, g_hermite)
 

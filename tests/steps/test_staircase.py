@@ -156,12 +156,31 @@ def test_stages_add_up(seed):
 
 
 def test_rough_functions_say_how_well_they_are_known():
-    found = staircase("relu(z1) + z2*z3")
+    """Of a function whose kinks are not known."""
+    found = staircase(lambda x, y, z: np.maximum(x, 0) + y * z, dimension=3)
     assert leaps(found) == [(1, 1), (2, 2)]
     assert 1e-6 < found.error < 1e-2
     assert found.resolution == 10 * found.error
     truth = 0.25  # h_1 = 1/2
     assert found.stages[0].strengths[0] == pytest.approx(truth, abs=found.error * found.variance)
+
+
+@pytest.mark.parametrize(
+    ("target", "strengths"),
+    [
+        ("sign", [[2 / np.pi]]),
+        ("relu", [[1 / 4]]),
+        ("sign(z1 + z2)", [[2 / np.pi]]),
+        ("sign(z1)*z2", [[1 / np.pi] * 2]),
+        ("abs(z1 - z2) + z1", [[1], [1 / 3]]),
+    ],
+)
+def test_kinks_and_jumps_are_split_at(target, strengths):
+    found = staircase(target)
+    assert found.error < 1e-10
+    for stage, expected in zip(found.stages, strengths, strict=True):
+        assert stage.strengths == pytest.approx(expected, rel=1e-10)
+    assert found.stages[-1].explained == pytest.approx(1, rel=1e-10)
 
 
 def test_what_cannot_be_integrated_is_refused():
