@@ -68,9 +68,9 @@ class SampleAllocation(Displayed):
     budget : float
         All samples over the input dimension, N/d.
     plans : tuple of Plan
-        Uses "all for both", "split" (samples of the step and of the readout apart), "part for the
-        step" (all for the readout) and "part for the readout" (all for the step), by test error;
-        those that could not be solved are last.
+        Uses "all for both", "split" (samples of the step and of the readout apart), "best split"
+        (the one that was searched), "part for the step" (all for the readout) and "part for the
+        readout" (all for the step), by test error; those that could not be solved are last.
     described : dict
         The step and the width, in plain values.
     zero_error : float
@@ -254,7 +254,8 @@ def sample_allocation(
     # the share of the step, to 0.01
     minimize_scalar(split, bounds=(0.02, 0.98), method="bounded", options={"xatol": 0.01})
     best_split = min(splits, key=lambda one: one.ranked)
-    plans += [] if best_split in plans else [best_split]
+    plans = [tried_plan for tried_plan in plans if tried_plan is not best_split]
+    plans.append(replace(best_split, use="best split"))
     unsaid = {"alpha0"} if eta is None else {"alpha0", "eta"}
     step_settings = {name: value for name, value in describe(step).items() if name not in unsaid}
     plans.sort(key=lambda one: one.ranked)

@@ -205,6 +205,7 @@ BOTH = "all for both"
 USE_MARKERS = {
     BOTH: ("alpha0", BOTH, "*"),
     "split": ("alpha0", "share for the step, the rest for the readout", "o"),
+    "best split": ("alpha0", "the best share for the step, the rest for the readout", "D"),
     "part for the step": ("alpha0", "share for the step, all for the readout", "s"),
     "part for the readout": ("alpha", "share for the readout, all for the step", "^"),
 }

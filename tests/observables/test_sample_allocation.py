@@ -21,6 +21,7 @@ def uses():
 def test_the_uses_of_four_samples_a_dimension(uses):
     """Numbers of a prototype that shares no code with this one, to its last digit."""
     found = {(one.use, round(one.alpha0, 9)): one.test_error for one in uses.plans}
+    assert [one.use for one in uses.plans].count("best split") == 1
     expected = {
         ("all for both", 4.0): 0.0684,
         ("split", 2.0): 0.1229,
@@ -38,10 +39,10 @@ def test_the_uses_of_four_samples_a_dimension(uses):
     assert ax.get_xlabel() == r"one layer's share of the $N = 4\,d$ samples"
     assert ax.get_ylabel().endswith(r" at the best $\lambda$")
     lines = ax.lines
-    assert len(lines) == 4
+    assert len(lines) == 5
     # alternatives, between which there is nothing
     assert {line.get_linestyle() for line in lines} == {"None"}
-    assert len({line.get_marker() for line in lines}) == 4
+    assert len({line.get_marker() for line in lines}) == 5
 
 
 def test_every_use_is_at_its_best_penalty(uses):
@@ -57,7 +58,7 @@ def test_every_use_is_at_its_best_penalty(uses):
 
 
 def test_the_best_split_is_between_others(uses):
-    best = next(one for one in uses.plans if one.use == "split")
+    best = next(one for one in uses.plans if one.use == "best split")
     for change in (-0.2, 0.2):
         step = replace(STEP, alpha0=best.alpha0 + change)
         other = replica.optimal_lambda(step.network(beta=1.0), alpha=best.alpha - change)

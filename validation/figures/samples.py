@@ -150,7 +150,7 @@ USES = {
     "all for both": "all for both",
     "part for the readout": "half for the readout, all for the step",
     "part for the step": "half for the step, all for the readout",
-    "split": "the best split",
+    "best split": "the best split",
 }
 
 
