@@ -3,9 +3,10 @@ them how far the points are from the lines.
 
 Of several theories the first is drawn as full lines, another as thin ones, broken where colours
 tell lines apart (its training errors dotted), and a limit as pale broad ones, on which a line that
-has reached its limit lies."""
+has reached its limit lies.  Where points are compared with different theories, markers of the first
+are open, of others filled, which the legend says."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LIMIT = r"limit $d \to \infty$"  # the label of theories of infinite dimension
+FILLS = ("none", "full", "left", "bottom", "right", "top")  # of markers, by the theory of a point
 
 
 def plot_comparison(
@@ -38,8 +40,9 @@ def plot_comparison(
     points : xarray.Dataset
         Simulated errors, by their names as in :func:`replica.learning_curve`, with standard errors,
         <error>_stderr.  With a dimension ``source``, theory and simulation, and scores <error>_z,
-        their differences are drawn.  As :meth:`~validation.Comparison.dataset` of a comparison has
-        them; any parameter may be a dimension.
+        their differences are drawn.  ``theory`` names the theory of every point.  As
+        :meth:`~validation.Comparison.dataset` of a comparison has them; any parameter may be a
+        dimension.
     theories : dict of label -> xarray.Dataset, optional
         As returned by :func:`replica.learning_curve`, over the same dimensions; denser along the
         longest; NaN where a theory is of no use.  Where the first is ``noted`` beside a point, it
@@ -78,25 +81,23 @@ def plot_comparison(
     # broken; theories of infinite dimension: pale, and below
     thin_line: dict[str, Any] = {"linewidth": 1.0}
     thin_line |= {"color": hue(1)} if len(lines) == 1 else {"linestyle": "-."}
-    pale_line: dict[str, Any] = {"linewidth": 4.0, "alpha": 0.25, "zorder": 1}
+    pale_line: dict[str, Any] = {"linewidth": 4.0, "alpha": 0.25, "zorder": 1, "linestyle": "-"}
     styles = {label: pale_line if label == LIMIT else thin_line for label in [*theories][1:]}
-    for line, (place, error_name) in product(lines, enumerate(errors)):
+    for line, error_name in product(lines, errors):
         for label, theory in theories.items():
             style = dict(styles.get(label, {}))
-            if "linestyle" in style and error_name != name:
+            if style.get("linestyle") == "-." and error_name != name:
                 style["linestyle"] = ":"
             if theory.sizes[abscissa] < 3:  # errors that a line does not show
                 style |= {"marker": "_", "markersize": 14}
             legend_label = line.label if error_name == name and label not in styles else ""
             figure.draw_line(line, error_name, 0, theory, label=legend_label, **style)
-        at = points.sel(line.at)
-        # bars of test and training error side by side: long ones would cross
-        x = figure_elements.nudged(at[abscissa].values, place - (len(errors) - 1) / 2)
-        # thin bars, as those of two lines may overlap
-        style = {"color": line.colour, "elinewidth": 0.8, "capthick": 0.8}
-        style["label"] = line.label if error_name == name and not theories else ""
-        style |= MARKERS.get(error_name, {})
-        figure_elements.draw_points(ax, x, at[error_name], at[f"{error_name}_stderr"], **style)
+        for at, _, look in _by_theory(points, line.at, error_name, line.colour):
+            # thin bars, as those of two lines may overlap
+            style = look | {"elinewidth": 0.8, "capthick": 0.8}
+            style["label"] = line.label if error_name == name and not theories else ""
+            bars = at[error_name], at[f"{error_name}_stderr"]
+            figure_elements.draw_points(ax, at[abscissa], *bars, **style)
     figure_elements.set_scale(ax, points[abscissa].values)
     figure_elements.from_zero(ax)
     for panel in difference_panels:
@@ -107,12 +108,30 @@ def plot_comparison(
         ax.plot([], [], label=label, **({"color": figure.colour} | style))
     bars_text = f"(±{figure_elements.BARS} s.e.)"
     for error_name in errors[:1] if theories else errors:  # other points are beside their lines
-        label = f"{'' if theories else in_words(error_name) + ', '}{simulated} {bars_text}"
-        style = {"color": figure.colour, "label": label} | MARKERS.get(error_name, {})
-        figure_elements.draw_points(ax, [], [], [], **style)
+        for _, theory_name, look in _by_theory(points, {}, error_name, figure.colour):
+            label = f"{'' if theories else in_words(error_name) + ', '}{simulated} {bars_text}"
+            label += f", theory: {theory_name}" * bool(theory_name)
+            figure_elements.draw_points(ax, [], [], [], label=label, **look)
     for theory in [*theories.values()][:1]:  # where there are points
         figure.mark_noted(theory.where(theory[abscissa].isin(points[abscissa]), drop=True))
     return figure.finish(errors, difference_panels)
+
+
+def _by_theory(
+    points: "xarray.Dataset", at: Mapping[str, Any], error_name: str, colour: Any
+) -> "Iterator[tuple[xarray.Dataset, str, dict[str, Any]]]":
+    """Points of a place on some axes, those that are compared with each theory, its name where
+    there are several, and the look of their markers."""
+    look, points_there = {"color": colour} | MARKERS.get(error_name, {}), points.sel(at)
+    named = "theory" in points.data_vars
+    theory_names = [*dict.fromkeys(points.theory.values.ravel().tolist())] if named else []
+    if len(theory_names) < 2:
+        yield points_there, "", look
+        return
+    numbers = points_there.drop_vars("theory")
+    for theory_name, fill in zip(theory_names, FILLS, strict=False):
+        filled = {"fillstyle": fill, "markerfacecolor": "none" if fill == "none" else colour}
+        yield numbers.where(points_there.theory == theory_name), theory_name, look | filled
 
 
 def _draw_differences(ax: "Axes", figure: LineFigure, errors: Sequence[str]) -> None:
@@ -120,9 +139,9 @@ def _draw_differences(ax: "Axes", figure: LineFigure, errors: Sequence[str]) -> 
     band of two, if any are so large that it would not show."""
     bars = figure_elements.BARS
     for line, error_name in product(figure.lines, errors):
-        at = figure.curve.sel(line.at)
-        style = {"color": line.colour} | MARKERS.get(error_name, {})
-        figure_elements.draw_points(ax, at[figure.abscissa], at[f"{error_name}_z"], np.nan, **style)
+        for at, _, look in _by_theory(figure.curve, line.at, error_name, line.colour):
+            z = at[f"{error_name}_z"]
+            figure_elements.draw_points(ax, at[figure.abscissa], z, np.nan, **look)
     ax.axhline(0, **figure_elements.REFERENCE)
     ax.axhspan(-bars, bars, color="0.93", zorder=0, linewidth=0)
     ax.margins(y=0.2)

@@ -320,13 +320,15 @@ def add_legend(ax: "Axes", below: Sequence["Axes"] = ()) -> "Axes":
     for rows in range(1, len(entries[0]) + 1):
         columns = -(-len(entries[0]) // rows)
         legend_box = lowest.legend(*entries, **options, **under, ncols=columns)
-        if (excess := legend_box.get_window_extent().width - (right - left)) <= 0:
+        excess = legend_box.get_window_extent().width - (right - left)
+        if excess > 0 and columns <= 2:  # long texts are broken rather than take a line of the page
+            widest_text = max(text.get_window_extent().width for text in legend_box.get_texts())
+            for text in legend_box.get_texts():
+                text_parts = text.get_text().split(", ")
+                text.set_text(in_lines(text, text_parts, ", ", widest_text - excess / columns))
+            excess = legend_box.get_window_extent().width - (right - left)
+        if excess <= 0:
             break
-    else:  # one column is too wide
-        widest_text = max(text.get_window_extent().width for text in legend_box.get_texts())
-        for text in legend_box.get_texts():
-            text_parts = text.get_text().split(", ")
-            text.set_text(in_lines(text, text_parts, ", ", widest_text - excess))
     figure.draw_without_rendering()
     return ax
 

@@ -216,7 +216,8 @@ def test_files_of_simulations(tmp_path, capsys):
     head, _, row = table[2:5]
     of_error = r"{0} error theory & {0} error simulated & {0} error difference \%"
     errors = f"{of_error.format('test')} & {of_error.format('train')}"
-    assert head == rf"$\alpha$ & $\lambda$ & {errors} \\"
+    assert head == rf"$\alpha$ & $\lambda$ & {errors} & theory & $d$ & seeds \\"
+    assert row.endswith(r" & network at d = 40 & 40 & 2 \\")
     theory_error, error, stderr = float(rows[1][3]), float(rows[2][3]), float(rows[2][4])
     of_both = rf"{theory_error:.4g} & ${error:.3f} \pm {stderr:.3f}$ & "
     off = f"${100 * (error - theory_error) / error:.1f}$"

@@ -48,8 +48,7 @@ def test_the_picture_shows_other_theories_as_other_lines(which, thin):
 
 @pytest.mark.slow
 def test_panels_of_many_lines_keep_one_width():
-    """Beside their colour bar; and differences are at their abscissa, test and training errors to
-    either side of it by less than a mark."""
+    """Beside their colour bar; and points and differences are at their abscissa."""
     eta, alpha = np.linspace(1, 3, 9), np.linspace(0.5, 5, 10)
     names = [f"{one}_error{end}" for one in ("test", "train") for end in ("", "_stderr", "_z")]
     at = {"source": ["theory", "simulation"], "eta": eta, "alpha": alpha}
@@ -62,10 +61,7 @@ def test_panels_of_many_lines_keep_one_width():
     drawn = [one.lines[0].get_xdata() for one in below.containers]
     assert len(drawn) == 18
     np.testing.assert_array_equal(drawn, [alpha] * 18)
-    test, train = (one.lines[0].get_xdata() for one in ax.containers[:2])
-    np.testing.assert_allclose((test + train) / 2, alpha, rtol=1e-12)
-    pixels = np.diff(ax.transData.transform([(test[0], 0), (train[0], 0)])[:, 0])
-    assert 2 < pixels.item() < ax.containers[0].lines[0].get_markersize() * ax.figure.dpi / 72
+    np.testing.assert_array_equal([one.lines[0].get_xdata() for one in ax.containers[:18]], drawn)
 
 
 @pytest.mark.parametrize(("far", "scale"), [(19.0, "linear"), (25.0, "symlog"), (-400.0, "symlog")])
@@ -83,6 +79,23 @@ def test_the_band_of_two_standard_errors_shows_beside_a_large_difference(far, sc
     assert 3 < y - below.bbox.y0 < below.bbox.height - 3  # a mark within the frame
     labels_of_ticks = [text.get_window_extent() for text in below.get_yticklabels()]
     assert not any(one.overlaps(other) for one, other in combinations(labels_of_ticks, 2))
+
+
+def test_markers_and_the_legend_tell_theories_of_points_apart():
+    """Open beside the first theory, filled beside the other, of both errors and of differences."""
+    names = [f"{one}_error{end}" for one in ("test", "train") for end in ("", "_stderr", "_z")]
+    at = {"source": ["theory", "simulation"], "eta": [1.0, 3.0], "alpha": [1.0, 2.0]}
+    parts = {name: (tuple(at), np.full((2, 2, 2), 0.5)) for name in names}
+    theory = np.array([["network at d = 60"], ["network limit"]])
+    parts["theory"] = (tuple(at), np.broadcast_to(theory, (2, 2, 2)))
+    ax, below = plot_comparison(xarray.Dataset(parts, at)).figure.axes
+    assert "test error, simulated (±2 s.e.), theory: network at d = 60" in labels(ax)
+    assert "test error, simulated (±2 s.e.), theory: network limit" in labels(ax)
+    for panel in (ax, below):
+        dots = [one.lines[0] for one in panel.containers]
+        shown = [dot for dot in dots if np.isfinite(np.array(dot.get_ydata(), float)).any()]
+        fills = [dot.get_fillstyle() for dot in shown]
+        assert fills == ["none", "none", "full", "full"]
 
 
 def test_points_without_lines_have_labels():

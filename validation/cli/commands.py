@@ -124,7 +124,7 @@ def watched(thing: str, store_folder: Path | None) -> Iterator[Callable[[int, in
 def show_points(document: dict[str, Any], output: cli.Output) -> None:
     """Write the points of a document to standard output as a table: first the classification error
     where labels are +-1, its score before its standard error, then the test error and the scores,
-    these to two digits."""
+    these to two digits; after the source the theory, where that differs between points."""
     names = list(document["points"][0])
     first_column = names.index("source") + 1 if "source" in names else names.index("test_error")
 
@@ -139,7 +139,9 @@ def show_points(document: dict[str, Any], output: cli.Output) -> None:
         return "" if unknown else round(value, 2) if is_score else value
 
     table = [{k: cell(k, value) for k, value in point.items()} for point in document["points"]]
-    output.table(table, names[:first_column] + sorted(names[first_column:], key=rank))
+    several = ["theory"] * (len({point.get("theory") for point in table}) > 1)
+    shown = [name for name in names[first_column:] if name != "theory"]
+    output.table(table, names[:first_column] + several + sorted(shown, key=rank))
 
 
 def sized_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -157,7 +159,7 @@ def sized_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 def paper_rows(points: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
     """Columns that a paper prints, of points in theory and simulation by turns: their places and,
     of the errors ``names``, theory, simulation with its standard error, and (simulated - theory) /
-    simulated in percent."""
+    simulated in percent; and, as far as they are known, the theory's name and the sizes."""
     rows = []
     for theory, simulated in zip(points[::2], points[1::2], strict=True):
         row = dict(itertools.takewhile(lambda item: item[0] != "source", theory.items()))
@@ -170,7 +172,8 @@ def paper_rows(points: Sequence[Mapping[str, Any]], names: Sequence[str]) -> lis
             row[f"{name}_difference_%"] = None
             if measured and known is not None:
                 row[f"{name}_difference_%"] = f"${100 * (1 - known / measured):.1f}$"
-        rows.append(row)
+        about = "theory", "dimension", "width", "seeds"
+        rows.append(row | {name: simulated[name] for name in about if name in simulated})
     return rows
 
 
@@ -265,7 +268,7 @@ def compare(
         document,
         show,
         rows=sized_rows(document),
-        paper=paper_rows(document["points"], in_papers),
+        paper=paper_rows(sized_rows(document), in_papers),
         figure=lambda: comparison.plot().figure,
         dataset=comparison.dataset,
     )
@@ -351,7 +354,8 @@ def alignment(options: cli.Options, output: cli.Output, **settings: Any) -> None
     def figure() -> Any:
         return comparison.plot(described=described_problem | size).figure
 
-    rows, paper = sized_rows(document), paper_rows(document["points"], ["weights", "gradients"])
+    rows = sized_rows(document)
+    paper = paper_rows(rows, ["weights", "gradients"])
     show = partial(show_points, document, output)
     output.write(document, show, rows=rows, paper=paper, figure=figure)
 

@@ -191,12 +191,16 @@ class Comparison(Displayed):
     def columns(self) -> dict[str, Array]:
         """Errors in theory and simulation, by name, over the axes and ``source``; beside it
         its standard error, <error>_stderr, its score, <error>_z, and of a ladder the slope and
-        p_value of its line, which are NaN in the theory."""
+        p_value of its line, which are NaN in the theory; and ``theory``, the name of the theory
+        that the simulation of a point is compared with."""
         columns = columns_by_source(self.axes, self.checks)
         for name, ladder_line in self.lines.items():
             columns[f"{name}_slope"] = simulated(ladder_line.slope)
             columns[f"{name}_p_value"] = simulated(ladder_line.p_value)
-        return columns
+        of_settings = np.array([theory.name for theory in self.theories])
+        shape = [axis.size for axis in self._varied.values()]
+        names = of_settings.reshape(*shape, 1, 1, 1)  # of alpha, lam and source
+        return columns | {"theory": np.broadcast_to(names, columns["source"].shape)}
 
     def document(self) -> dict[str, Any]:
         """Plain values for JSON: problem, points, agreement, dimension (of features their number,
@@ -339,7 +343,8 @@ class AlignmentComparison:
                 ax.plot(steps, theory, dashes, color=colour, marker="_", markersize=14)
         for dashes, compared in (("-", "rows"), ("--", "gradients")):
             ax.plot([], [], dashes, color="0.3", label=f"theory of the {compared}")
-        draw_points(ax, [], [], [], color="0.3", label=f"simulated (±{BARS} s.e.)")
+        label = f"simulated (±{BARS} s.e.), side by side at a step"
+        draw_points(ax, [], [], [], color="0.3", label=label)
         ax.axhline(0, **REFERENCE)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         return finish(ax, "giant step", "mean cosine with the direction", described)

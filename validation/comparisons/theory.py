@@ -71,6 +71,18 @@ class Theory:
         return replace(theory_at, note=f"{self.note}{taken}")
 
     @property
+    def name(self) -> str:
+        """Name of the theory in tables and legends: "network at d = 100", at its own dimension;
+        "network limit", or "srf limit", of d -> inf, and "... + price of m" where that is of a
+        finite dimension; "given" of given features and of given or drawn layers."""
+        if self.of_draws or isinstance(self.model, Given):
+            return "given"
+        if self.at_own_dimension:
+            return f"network at d = {self.model.dimension:g}"
+        which = "srf" if self.model.rows is None else "network"
+        return f"{which} limit" + " + price of m" * bool(np.isfinite(self.model.dimension))
+
+    @property
     def at_own_dimension(self) -> bool:
         """True for a network with the loadings of its dimension.  docs/theory.md 23"""
         has_rows = self.square and not isinstance(self.model, Given)
