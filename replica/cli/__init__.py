@@ -24,5 +24,5 @@ from .option_table import (
     single_number,
 )
 from .options import Request, parse_request
-from .printing import Output, answer, progress, say
+from .printing import Output, answer, progress, say, with_options
 from .spectrum import spectrum_document, warn_unless_converged

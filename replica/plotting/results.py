@@ -68,14 +68,15 @@ def plot_confusion(point: Any, ax: "Axes | None" = None) -> "Axes":
 def plot_spectrum(
     spectrum: Any, ax: "Axes | None" = None, *, eigenvalues: Array | None = None
 ) -> "Axes":
-    """Density of the bulk, over a histogram of simulated eigenvalues if they are given.
+    """Density of the bulk, over a histogram of simulated eigenvalues if they are given; where the
+    density is not known, the histogram alone.
 
     On a logarithmic abscissa the ordinate is x times the density, so that areas are masses.
 
     Parameters
     ----------
-    spectrum : Spectrum or LayerSpectrum
-        As :func:`replica.spectrum` returns it.
+    spectrum : Spectrum, LayerSpectrum or None
+        As :func:`replica.spectrum` returns it; None where it is not known.
     ax : matplotlib Axes, optional
         Where to draw; those of a new figure unless given.
     eigenvalues : array (p,) or (draws, p), optional
@@ -89,6 +90,18 @@ def plot_spectrum(
     >>> ax = plot_spectrum(spectrum(step.srf(beta=0.5), alpha=2.0))
     """
     ax = axes(ax)
+    if eigenvalues is not None and np.ndim(eigenvalues) not in (1, 2):
+        raise InvalidArgument("eigenvalues", eigenvalues, "an array (p,) or (draws, p)")
+    if spectrum is None:
+        if eigenvalues is None:
+            raise InvalidArgument("spectrum", None, "given, unless there are eigenvalues")
+        known = np.ravel(eigenvalues)
+        known = known[known > 1e-12 * known.max()]  # others are 0 up to rounding
+        logarithmic = bool(known.max() > LOGARITHMIC * known.min())
+        label = "simulated eigenvalues (no theory)"
+        _draw_histogram(ax, eigenvalues, known.min(), known.max(), logarithmic, label)
+        ax.set_xscale("log" if logarithmic else "linear")
+        return finish(ax, EIGENVALUE, DENSITIES[logarithmic])
     intervals = [spectrum.grid(k, 200) for k in range(len(spectrum.edges))]
     density_lines = [(x, spectrum.density(x)) for x in intervals]
     # tails below that are thinner than the line
@@ -102,19 +115,13 @@ def plot_spectrum(
     width = None if eigenvalues is None else np.shape(eigenvalues)[-1]
     outliers = {"theory": [x for x in spectrum.outliers_at(width) if x > high], "simulated": []}
     if eigenvalues is not None:
-        if np.ndim(eigenvalues) not in (1, 2):
-            raise InvalidArgument("eigenvalues", eigenvalues, "an array (p,) or (draws, p)")
-        all_eigenvalues = np.ravel(eigenvalues)
         simulated = spectrum.outliers_among(eigenvalues)
         outliers["simulated"] = simulated[np.isfinite(simulated)].tolist()
     # a linear abscissa leaves small eigenvalues no room
-    logarithmic = max([high, *outliers["theory"], *outliers["simulated"]]) / lowest_x > 30
+    largest = max([high, *outliers["theory"], *outliers["simulated"]])
+    logarithmic = bool(largest > LOGARITHMIC * lowest_x)
     if eigenvalues is not None:
-        edges = np.geomspace(lowest_x, high, 61) if logarithmic else np.linspace(lowest_x, high, 61)
-        bin_counts, _ = np.histogram(all_eigenvalues, edges)
-        bin_width = np.diff(np.log(edges)) if logarithmic else np.diff(edges)
-        bin_height = bin_counts / all_eigenvalues.size / bin_width
-        ax.stairs(bin_height, edges, fill=True, color="0.8", label="simulated eigenvalues")
+        _draw_histogram(ax, eigenvalues, lowest_x, high, logarithmic, "simulated eigenvalues")
     for i, (x, y) in enumerate(density_lines):
         ax.plot(x, x * y if logarithmic else y, color=hue(0), label="" if i else "theory")
     if logarithmic:
@@ -134,9 +141,23 @@ def plot_spectrum(
         beyond_axes: dict[str, Any] = {"transform": ax.transAxes, "clip_on": False}
         label = f"outlier, theory: {positions}"
         ax.plot([1], [0.03], ">", color=hue(0), linestyle="none", label=label, **beyond_axes)
-    ordinate = r"density $x\,\varrho(x)$ of $\log x$" if logarithmic else r"density $\varrho(x)$"
-    abscissa = r"eigenvalue $x$ of $\Phi^\top\Phi/n$"
-    return finish(ax, abscissa, ordinate, spectrum.settings, spectrum.notes)
+    return finish(ax, EIGENVALUE, DENSITIES[logarithmic], spectrum.settings, spectrum.notes)
+
+
+EIGENVALUE = r"eigenvalue $x$ of $\Phi^\top\Phi/n$"
+DENSITIES = r"density $\varrho(x)$", r"density $x\,\varrho(x)$ of $\log x$"  # if logarithmic
+LOGARITHMIC = 30  # largest over smallest eigenvalue from which on the abscissa is logarithmic
+
+
+def _draw_histogram(
+    ax: "Axes", eigenvalues: Any, low: float, high: float, logarithmic: bool, label: str
+) -> None:
+    """Share of all eigenvalues in 60 bins, over their width, on an abscissa or its logarithm."""
+    edges = np.geomspace(low, high, 61) if logarithmic else np.linspace(low, high, 61)
+    bin_counts, _ = np.histogram(np.ravel(eigenvalues), edges)
+    bin_width = np.diff(np.log(edges)) if logarithmic else np.diff(edges)
+    bin_height = bin_counts / np.size(eigenvalues) / bin_width
+    ax.stairs(bin_height, edges, fill=True, color="0.8", label=label)
 
 
 def _to_edges(spectrum: Any, interval: int, x: Array, y: Array) -> tuple[Array, Array]:

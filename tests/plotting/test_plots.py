@@ -239,7 +239,10 @@ def test_the_best_of_a_parameter_is_drawn():
 def test_an_outlier_is_a_mark_where_it_is():
     """Of theory, where p is known, and of simulations; the words of it stand in the title."""
     found = replica.spectrum(MODEL, alpha=2.0)
-    ax = plotting.plot_spectrum(found, eigenvalues=np.geomspace(0.01, 2, 400).reshape(2, 200))
+    eigenvalues = np.geomspace(0.01, 2, 400).reshape(2, 200)
+    alone = plotting.plot_spectrum(None, eigenvalues=eigenvalues)
+    assert (labels(alone), alone.get_xscale()) == (["simulated eigenvalues (no theory)"], "log")
+    ax = plotting.plot_spectrum(found, eigenvalues=eigenvalues)
     marks = {line.get_label(): line.get_xdata() for line in ax.get_lines()}
     assert marks["outlier, theory"] == pytest.approx(200 * found.outliers, rel=0.02)
     (drawn,) = [x for name, x in marks.items() if name == "outlier, simulated"]

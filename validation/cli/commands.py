@@ -18,8 +18,9 @@ from replica.problem import Problem, describe
 from replica.spectra import Spectrum
 from replica.spectra import spectrum as compute
 from replica.steps import GradientStep
+from solvers.quadrature import QuadratureError
 from solvers.resources import TIME_LIMIT
-from solvers.results import Array
+from solvers.results import Array, ConvergenceError
 
 from ..comparisons import compare as run_comparison
 from ..comparisons import compare_alignment, compare_grid, theory_of
@@ -379,7 +380,8 @@ def spectrum(
     """The theory's density over a histogram of simulated eigenvalues of Phi^T Phi / n.
 
     Outliers lie beyond the bulk: the theory's at this dimension, the mean of the simulated ones and
-    in how many draws there is one.
+    in how many draws there is one.  Where the theory is not found in time, the simulated
+    eigenvalues alone are answered, drawn and saved, with status 1.
 
     Examples
     --------
@@ -397,18 +399,31 @@ def spectrum(
         problem, width_ratio = spiked_model(problem, width_ratio), None
     alpha = cli.single_number("alpha", request.alpha)
     theory = theory_of(problem, width_ratio, request.theory)
-    law = compute(theory.model, alpha, time_limit=time_limit)
+    law, missing = None, ""
+    try:
+        law = compute(theory.model, alpha, time_limit=time_limit)
+    except (ConvergenceError, QuadratureError) as error:  # eigenvalues are known without it
+        missing = f"simulated alone, without the theory: {error}"
     drawn = eigenvalues(
         problem, alpha=alpha, dimension=dimension, seeds=seeds, rng=rng, beta=width_ratio
     )
+    sizes = {"dimension": dimension, "seeds": seeds}
+    if law is None:
+        largest = ", ".join(f"{x:.4g}" for x in np.sort(drawn, axis=None)[::-1][:3])
+        output.write(
+            {**sizes, "theory": None, "status": missing, "eigenvalues": drawn},
+            lambda: cli.answer(f"largest of {drawn.size} simulated eigenvalues: {largest}"),
+            figure=lambda: plot_spectrum(None, eigenvalues=drawn).figure,
+        )
+        cli.say(f"WARNING: {cli.with_options(missing)}")
+        return False
     # at three places above the bulk
     points = np.geomspace(max(law.edges.min(), 1e-3), law.edges.max(), 5)[1:-1] * (1 + 0.5j)
     simulated_stieltjes = (1 / (drawn[..., None] - points)).mean(axis=(0, 1))
     predicted_stieltjes = law.stieltjes(points)
     outliers = outliers_of(law, drawn)
     document = cli.spectrum_document(law, 1000) | {
-        "dimension": dimension,
-        "seeds": seeds,
+        **sizes,
         "theory": theory.note,
         "stieltjes_at": np.stack([points.real, points.imag], axis=-1),
         "stieltjes_off_by": np.abs(simulated_stieltjes / predicted_stieltjes - 1),
