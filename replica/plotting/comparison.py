@@ -145,6 +145,9 @@ def _draw_differences(ax: "Axes", figure: LineFigure, errors: Sequence[str]) -> 
     ax.axhline(0, **figure_elements.REFERENCE)
     ax.axhspan(-bars, bars, color="0.93", zorder=0, linewidth=0)
     ax.margins(y=0.2)
+    from matplotlib.ticker import MaxNLocator
+
+    ax.yaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 4, 5, 10], integer=True))
     if (largest_z := np.abs(ax.dataLim.intervaly).max()) > 10 * bars:
         ax.set_yscale("symlog", linthresh=bars, linscale=np.log10(largest_z / bars) / 2)
         z_tick, (z_low, z_high) = float(f"{largest_z:.0e}"), ax.get_ylim()

@@ -106,7 +106,10 @@ def draw_heat_map(
         contour_values = values if contours is None else contours
         drawn = ax.contour(x, y, contour_values, levels=levels, colors="white", linewidths=0.7)
         colour_bar.add_lines(drawn)
-        contour_texts = [f"${names.number_text(one)}$" if wide else f"{one:.10g}" for one in levels]
+        decimals = max(len(f"{one:.10g}".partition(".")[2]) for one in levels)
+        contour_texts = [
+            f"${names.number_text(one)}$" if wide else f"{one:.{decimals}f}" for one in levels
+        ]
         colour_bar.set_ticks(levels, labels=contour_texts)
         if names.current().size[0] >= names.COLUMN:  # else they would cover each other
             ax.clabel(drawn, fmt=dict(zip(levels, contour_texts, strict=True)), fontsize=SMALL)
