@@ -76,6 +76,7 @@ def test_the_band_of_two_standard_errors_shows_beside_a_large_difference(far, sc
     assert below.get_yscale() == scale
     low, top, y = below.transData.transform([(1, -2), (1, 2), (1, far)])[:, 1]
     assert top - low > 0.1 * below.bbox.height
+    assert len(below.get_yticks()) <= 5
     assert 3 < y - below.bbox.y0 < below.bbox.height - 3  # a mark within the frame
     labels_of_ticks = [text.get_window_extent() for text in below.get_yticklabels()]
     assert not any(one.overlaps(other) for one, other in combinations(labels_of_ticks, 2))

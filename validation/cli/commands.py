@@ -119,7 +119,8 @@ def watched(thing: str, store_folder: Path | None) -> Iterator[Callable[[int, in
             kept_draws = "were done and none is kept: with --store FOLDER they are"
             if store_folder is not None:
                 kept_draws = f"are kept in {store_folder}: the same command goes on from there"
-            raise cli.Interrupted(f"interrupted; {done} of {total} {thing} {kept_draws}") from None
+            count_text = f"{done} of {total}" if total else "no"  # before the first
+            raise cli.Interrupted(f"interrupted; {count_text} {thing} {kept_draws}") from None
 
 
 def show_points(document: dict[str, Any], output: cli.Output) -> None:
@@ -212,9 +213,10 @@ def compare(
     than of many: the verdict allows for that, and of fewer than 8 it never is that they disagree.
     The theory is that of the simulated dimension up to terms of order 1/d: what is off by more than
     chance, but by less than 20/d of itself (1/n, of what is given), is called close but not equal;
-    more than 10 % apart, not equal.  A figure has the limit as pale lines.  With --ladder, the
-    limit that simulations at several dimensions point to, by a line in 1/d; --seeds is then for the
-    largest of them.
+    more than 10 % apart, not equal.  A figure has the limit as pale lines.  The theory of a row is
+    named where that differs between rows; --theory given is that of the first layer of every draw.
+    With --ladder, the limit that simulations at several dimensions point to, by a line in 1/d;
+    --seeds is then for the largest of them.
 
     A first layer of --weights, or the --features with their --labels, are the same in every draw:
     fresh samples, or other splits of the rows, are what is drawn.  Each of --samples is tested on
