@@ -26,6 +26,7 @@ from solvers.results import Status
 from tests.cli.commands import theory as cli
 from tests.dimension.test_section_23 import network
 from validation import compare
+from validation.comparisons import compare_grid
 
 STEP = GradientStep(student="relu", target="sin", alpha0=1, eta=2)
 AT = dict(alpha=1.0, lam=0.1)
@@ -275,8 +276,11 @@ def test_best_penalty_at_a_dimension():
 def test_a_comparison_of_another_loss_says_that_m_alone_has_its_price():
     at = dict(alpha=1.0, lam=0.1, dimension=60, seeds=3, rng=0, beta=1.0)
     price = "with the price of m alone"
-    assert price in compare(STEP, **at, loss="huber:1").theories[0].note
-    assert price not in compare(STEP, **at).theories[0].note
+    huber, square = compare(STEP, **at, loss="huber:1"), compare(STEP, **at)
+    assert price in huber.theories[0].note
+    assert price not in square.theories[0].note
+    assert {*huber.columns["theory"].ravel()} == {"network limit + price of m"}
+    assert {*square.columns["theory"].ravel()} == {"network at d = 60"}
 
 
 FEW = GradientStep(student="relu", target="sin", alpha0=0.05, eta=50)  # D^2/2 = .12 n at d = 1000
@@ -292,6 +296,9 @@ def test_a_comparison_takes_the_limit_where_the_theory_of_the_dimension_has_no_a
     )
     assert "theory" in report.verdict.lower()
     assert "did not converge" not in report.verdict
+    both = compare_grid(FEW, grids={"eta": [0.01, 50]}, **at)
+    named = both.dataset().theory.sel(source="simulation").values.tolist()
+    assert named == ["network at d = 100", "network limit"]
 
 
 @pytest.mark.parametrize("theory", ["network", "srf"])
