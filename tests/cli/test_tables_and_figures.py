@@ -10,6 +10,7 @@ import replica
 from replica.files import to_tex
 from tests.cli.commands import document, refusal, theory, validate
 from tests.problems import PUBLISHED
+from validation.cli.commands import paper_rows
 
 SIGNS = "--student tanh --target sign --r 1.5 --c 1.3 --gamma .8 --loss logistic"
 STEP = "--student tanh --target sin --alpha0 20"
@@ -208,16 +209,15 @@ def test_files_of_simulations(tmp_path, capsys):
     assert comment.endswith("$d = 40$, 2 seeds")
     assert "dimension" not in str(table)  # the same in all rows
     rows = [row.split(",") for row in (tmp_path / "c.csv").read_text().splitlines()]
-    assert rows[0][-3:] == ["dimension", "seeds", "theory"]
-    assert rows[1][-4:-1] == ["", "", '"theory of the network itself; taken at d = 40']
-    assert rows[2][-3:] == ["40", "2", ""]
+    assert rows[0][-3:] == ["theory", "dimension", "seeds"]
+    assert rows[1][-3:] == ["network at d = 40", "", ""]
+    assert rows[2][-3:] == ["network at d = 40", "40", "2"]
     comment, *table = (tmp_path / "c.tex").read_text().splitlines()
     assert "$d = 40$, 2 seeds, theory of the network itself; taken at d = 40" in comment
     head, _, row = table[2:5]
     of_error = r"{0} error theory & {0} error simulated & {0} error difference \%"
     errors = f"{of_error.format('test')} & {of_error.format('train')}"
-    assert head == rf"$\alpha$ & $\lambda$ & {errors} & theory & $d$ & seeds \\"
-    assert row.endswith(r" & network at d = 40 & 40 & 2 \\")
+    assert head == rf"$\alpha$ & $\lambda$ & {errors} \\"
     theory_error, error, stderr = float(rows[1][3]), float(rows[2][3]), float(rows[2][4])
     of_both = rf"{theory_error:.4g} & ${error:.3f} \pm {stderr:.3f}$ & "
     off = f"${100 * (error - theory_error) / error:.1f}$"
@@ -225,6 +225,14 @@ def test_files_of_simulations(tmp_path, capsys):
     line = "alignment --student tanh --target sin --alpha0 2 --eta 1 --dimension 40 --seeds 2"
     assert validate(f"{line} --rng 0 --out {tmp_path}/a.tex") == 0
     assert "weights theory & weights simulated" in (tmp_path / "a.tex").read_text()
+
+
+def test_a_table_for_a_paper_names_several_theories():
+    errors = {"source": "theory", "test_error": 0.5, "test_error_stderr": 0.1}
+    names = ["network at d = 40", "network limit"]
+    points = [errors | {"theory": name} for name in names for _ in range(2)]
+    assert [row["theory"] for row in paper_rows(points, ["test_error"])] == names
+    assert "theory" not in paper_rows(points[:2], ["test_error"])[0]
 
 
 KINDS = {"PDF": b"%PDF", "eps": b"%!PS", "Png": b"\x89PNG", "SVG": b"<?xml"}

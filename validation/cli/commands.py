@@ -141,9 +141,14 @@ def show_points(document: dict[str, Any], output: cli.Output) -> None:
         return "" if unknown else round(value, 2) if is_score else value
 
     table = [{k: cell(k, value) for k, value in point.items()} for point in document["points"]]
-    several = ["theory"] * (len({point.get("theory") for point in table}) > 1)
     shown = [name for name in names[first_column:] if name != "theory"]
-    output.table(table, names[:first_column] + several + sorted(shown, key=rank))
+    placed = names[:first_column] + theory_columns(table)
+    output.table(table, placed + sorted(shown, key=rank))
+
+
+def theory_columns(points: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The column that names the theory of each point, if there are several."""
+    return ["theory"] * (len({point.get("theory") for point in points}) > 1)
 
 
 def sized_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -161,8 +166,8 @@ def sized_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 def paper_rows(points: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
     """Columns that a paper prints, of points in theory and simulation by turns: their places and,
     of the errors ``names``, theory, simulation with its standard error, and (simulated - theory) /
-    simulated in percent; and, as far as they are known, the theory's name and the sizes."""
-    rows = []
+    simulated in percent; and the theory's name where there are several."""
+    rows, named = [], theory_columns(points)
     for theory, simulated in zip(points[::2], points[1::2], strict=True):
         row = dict(itertools.takewhile(lambda item: item[0] != "source", theory.items()))
         for name in names:
@@ -174,8 +179,7 @@ def paper_rows(points: Sequence[Mapping[str, Any]], names: Sequence[str]) -> lis
             row[f"{name}_difference_%"] = None
             if measured and known is not None:
                 row[f"{name}_difference_%"] = f"${100 * (1 - known / measured):.1f}$"
-        about = "theory", "dimension", "width", "seeds"
-        rows.append(row | {name: simulated[name] for name in about if name in simulated})
+        rows.append(row | {name: theory[name] for name in named})
     return rows
 
 
@@ -271,7 +275,7 @@ def compare(
         document,
         show,
         rows=sized_rows(document),
-        paper=paper_rows(sized_rows(document), in_papers),
+        paper=paper_rows(document["points"], in_papers),
         figure=lambda: comparison.plot().figure,
         dataset=comparison.dataset,
     )
@@ -357,8 +361,7 @@ def alignment(options: cli.Options, output: cli.Output, **settings: Any) -> None
     def figure() -> Any:
         return comparison.plot(described=described_problem | size).figure
 
-    rows = sized_rows(document)
-    paper = paper_rows(rows, ["weights", "gradients"])
+    rows, paper = sized_rows(document), paper_rows(document["points"], ["weights", "gradients"])
     show = partial(show_points, document, output)
     output.write(document, show, rows=rows, paper=paper, figure=figure)
 
