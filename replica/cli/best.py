@@ -193,7 +193,6 @@ def plan(
         time_limit=time_limit,
     )
     document = allocation.document()
-    document["problem"]["theory"] = planned["theory"]
     plan_rows = document["points"]
 
     def show() -> None:

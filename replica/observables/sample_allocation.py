@@ -72,7 +72,7 @@ class SampleAllocation(Displayed):
         (the one that was searched), "part for the step" (all for the readout) and "part for the
         readout" (all for the step), by test error; those that could not be solved are last.
     described : dict
-        The step and the width, in plain values.
+        The step, the width and the theory, in plain values.
     zero_error : float
         Test error of predicting 0, E sigma_*^2.
     """
@@ -260,4 +260,5 @@ def sample_allocation(
     step_settings = {name: value for name, value in describe(step).items() if name not in unsaid}
     plans.sort(key=lambda one: one.ranked)
     zero_error = LabelLaw(step.target).averages().power
-    return SampleAllocation(samples_n, tuple(plans), step_settings | {"beta": beta}, zero_error)
+    step_settings |= {"beta": beta, "theory": "network"}
+    return SampleAllocation(samples_n, tuple(plans), step_settings, zero_error)
