@@ -140,14 +140,9 @@ def target_layers(model: Model) -> list[tuple[float, float]]:
         # a kink is where slope_in_z * z, blurred by the rest of the argument, is its distance
         z_kinks = [(t - v @ offset, float(np.array(v) @ gamma), v @ rest) for v, t in target_planes]
         layers += [
-            (distance / slope_in_z, _width_or_zero(float(np.linalg.norm(blur)) / abs(slope_in_z)))
+            (distance / slope_in_z, float(np.linalg.norm(blur)) / abs(slope_in_z))
             for distance, slope_in_z, blur in z_kinks
             if slope_in_z
         ]
-    return layers
-
-
-def _width_or_zero(layer_width: float) -> float:
-    """The ``layer_width``, or 0 where it is only rounding: the root of a difference of numbers up
-    to 1 has an error of 3e-7."""
-    return float(layer_width) if layer_width > 3e-7 else 0.0
+    # the root of a difference of numbers up to 1 has an error of 3e-7: such a width is rounding
+    return [(place, width if width > 3e-7 else 0.0) for place, width in layers]

@@ -345,17 +345,20 @@ def average_components(weights: Array, shape: tuple[int, ...], values: Array) ->
     return np.asarray((weights * values.reshape(weights.shape)).sum(axis=0).reshape(shape))
 
 
-def table_at_kappa(model: Model, kappa: ArrayLike) -> tuple[Table, Callable[[Array], Array]]:
+def table_at_kappa(
+    model: Model, kappa: ArrayLike, *, merged: bool = True
+) -> tuple[Table, Callable[[Array], Array]]:
     """Table of ``model`` at values of kappa (...) or, with K spikes, (K, ...); and a function that
     averages values at its nodes over the components of the inputs.
 
     There is a node for each kappa in each of J components.  The function takes values (J N,), and
-    weighs components by their probability given kappa.  Raises InvalidArgument if kappa is out of
-    range.
+    weighs components by their probability given kappa.  Groups are ``merged`` into kinds as by
+    ``tabulate_at``.  Raises InvalidArgument if kappa is out of range.
     """
     kappa_nodes, shape = flat_kappa(kappa, model.geometry.r.shape[1])
     places, chances = model.components.places_of_kappa(kappa_nodes)
-    return tabulate_at(model, places, chances.ravel()), partial(average_components, chances, shape)
+    kappa_table = tabulate_at(model, places, chances.ravel(), merged=merged)
+    return kappa_table, partial(average_components, chances, shape)
 
 
 @lru_cache(maxsize=256)

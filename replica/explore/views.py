@@ -18,6 +18,7 @@ from .. import plotting
 from ..cli import parse_grid
 from ..errors import InvalidArgument
 from ..observables import LearnedFunction
+from ..problem import refuse_options
 from . import cached_results, texts
 from .cached_results import SIMULATION, SimulatedCurve, in_turn
 from .texts import State, number_of, options_of, request_of
@@ -168,7 +169,7 @@ def learned_view(state: State) -> View:
     if not state_request.loss.is_square:
         raise InvalidArgument("loss", state_request.loss.name, "square for the learned function")
     alpha, lam = number_of(state, "at"), number_of(state, "lam")
-    state_request.single_model().refuse_channel()
+    refuse_options(state_request.single_model(), "label_noise")
     learned = LearnedFunction(solution := cached_results.point(state))
     if not solution.converged:
         raise ConvergenceError(f"no learned function: {solution.status.value}", solution)

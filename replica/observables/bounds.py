@@ -36,10 +36,10 @@ from ..problem import (
     SpikedRandomFeatures,
     axis,
     check_call,
-    check_fixed_alpha0,
     check_step,
     describe_with_step,
     logarithms,
+    refuse_options,
 )
 from ..saddle_point import ridge
 from ..steps import model_of
@@ -283,11 +283,7 @@ def bounds(
     >>> round(b.lower, 6), round(b.upper, 6), round(b.linear, 6)
     (0.006708, 0.046354, 0.064453)
     """
-    check_fixed_alpha0(problem)
-    problem.refuse_reuse()
-    problem.refuse_own_dimension()
-    accuracies = quadrature_tol, time_limit
-    model = model_of(problem, 1.0 if beta is None and problem.schedule else beta, theory)
+    accuracies, model = (quadrature_tol, time_limit), _bounded_model(problem, beta, theory)
     if eta is None:
         return bounds_of_model(model, *accuracies)
     if problem.step is None:
@@ -339,10 +335,7 @@ def best_bounds(
     (True, 1.7321, False)
     """
     check_step(step, "problem")
-    check_fixed_alpha0(step)
-    step.refuse_reuse()
-    step.refuse_own_dimension()
-    model = model_of(step, 1.0 if beta is None and step.schedule else beta, theory)
+    model = _bounded_model(step, beta, theory)
 
     def bounds_at(rate: float) -> Bounds:
         rate_bounds = bounds_of_model(model.model_at(eta=rate), quadrature_tol)
@@ -364,6 +357,12 @@ def best_bounds(
         eta_upper, edge_upper, at_upper = search_eta("upper")
     rates, bound_edges = (eta_lower, eta_upper), (edge_lower, edge_upper)
     return BestBounds(at_lower.lower, at_upper.upper, *rates, *bound_edges, at_lower, at_upper)
+
+
+def _bounded_model(problem: Problem, beta: float | None, theory: str | None) -> Any:
+    """Model to bound, of width 1 unless given; InvalidArgument for one that bounds do not cover."""
+    refuse_options(problem, "alpha0", "reuse", "dimension")
+    return model_of(problem, 1.0 if beta is None and problem.schedule else beta, theory)
 
 
 def bounds_of_model(

@@ -23,7 +23,7 @@ from ..display import in_words
 from ..equivalence import table_of_size, tabulate_at
 from ..errors import InvalidArgument
 from ..given import FeatureSample, Given, ReadoutPoints, errors_at, solve_point
-from ..problem import Problem, asked, check_call, check_fixed_alpha0, number
+from ..problem import Problem, asked, check_call, number, refuse_options
 from ..reuse import evaluate_reused
 from ..saddle_point import ridge
 from ..steps import model_of
@@ -134,11 +134,8 @@ def gradient(
         rows = getattr(points.given, "rows", None) or np.inf
         with deadline(time_limit), np.errstate(all="ignore"):
             return _gradient(layer, errors_near, parameters, 4, LOSS_AGREEMENT, rows)
-    check_fixed_alpha0(problem)
-    if as_loss(loss).is_square:  # with other losses a dimension is the price of m, as of an sRF
-        model.refuse_own_dimension()
-    if model.train_bias:
-        raise InvalidArgument("train_bias", True, "off for derivatives: the best bias moves too")
+    # with other losses a dimension is the price of m, as of an sRF
+    refuse_options(problem, "alpha0", "train_bias", *["dimension"] * as_loss(loss).is_square)
     if model.rows is not None and len(model.geometry.c) > 1 and not model.reuse:
         allowed_here = "srf here: neurons of the network differ in their first-step readout or bias"
         raise InvalidArgument("theory", "network", allowed_here)

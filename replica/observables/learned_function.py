@@ -43,6 +43,7 @@ from ..problem import (
     check_call,
     finite_array,
     plain_array,
+    refuse_options,
     unit_vector,
 )
 from ..saddle_point import Field, Overlaps, field_at_nodes, ridge
@@ -121,7 +122,7 @@ class LearnedFunction(AtPoint):
 
     def _average(self, kappa: ArrayLike, of_output_law: Callable[..., Array]) -> Array:
         """Values of ``of_output_law``, of the law of the output, (..., *shape of kappa)."""
-        kappa_table, component_average = table_at_kappa(self._model, kappa)
+        kappa_table, component_average = table_at_kappa(self._model, kappa, merged=False)
         unknown_output = np.full(kappa_table.weights.shape, np.nan)
         if not self.point.converged:
             return of_output_law(component_average, unknown_output, unknown_output)
@@ -139,17 +140,9 @@ class LearnedFunction(AtPoint):
         return kappa_average, kappa_table.h, kappa_table.spread
 
     def _field(self, table: Table) -> Field:
-        """The law of the output at the nodes of a table."""
-        # contributions of groups, summed over each kind
-        group_kinds = np.equal.outer(np.arange(len(table.c)), table.kinds).astype(float)
-        point_o = self.point.overlaps
-        kind_overlaps = group_kinds @ (table.signs * point_o.special)
-        kind_theta, kind_psi = np.split(kind_overlaps, [table.loadings.shape[1]], axis=1)
-        V1, Q1 = (group_kinds @ of_groups @ group_kinds.T for of_groups in (point_o.V1, point_o.Q1))
-        V2, q2 = (group_kinds @ of_groups for of_groups in (point_o.V2, point_o.q2))
-        overlaps_of_kinds = V1, V2, point_o.m, kind_theta, kind_psi, Q1, q2
-        learned_overlaps = Overlaps(*(kind_overlap[None] for kind_overlap in overlaps_of_kinds))
-        return field_at_nodes(ridge.responses_of(table), learned_overlaps)
+        """The law of the output at the nodes of a table of all groups, none merged."""
+        overlaps = Overlaps(*(overlap[None] for overlap in self.point.overlaps))
+        return field_at_nodes(ridge.responses_of(table), overlaps)
 
 
 def _rows_of(columns: dict[str, Array]) -> list[dict[str, Any]]:
@@ -218,7 +211,7 @@ class LearnedAlong(LearnedFunction):
             self.direction, t, rule.nodes
         )
         weights = (component_chance[:, None] * rule.weights[:, None]).reshape(-1, t.size)
-        field = self._field(tabulate_at(model, places, weights.ravel(), target=False))
+        field = self._field(tabulate_at(model, places, weights.ravel(), target=False, merged=False))
         pull_of_kappa = (field.tau_slope[0] * tau_on_direction).sum(axis=1)
         centre, explained = field.centre[0] + pull_of_kappa * depth_along, pull_of_kappa**2
         variance_left = np.maximum(field.variance[0] - explained, 0.0)
@@ -324,13 +317,12 @@ def learned_function(
         layer_options = alpha, samples, lam, "square", quadrature_tol, time_limit
         layer_point, points = solve_layer(model, *layer_options)
         return LearnedByReadout(layer_point, points.last)
-    model.refuse_channel()
+    refuse_options(model, "label_noise", "dimension")
     if model.reuse and (
         model.labels.target.dimension > 1 or model.step.initialisation == "gaussian"
     ):
         allowed_here = "0 here for targets of several directions and Gaussian rows"
         raise InvalidArgument("reuse", model.reuse, allowed_here)
-    model.refuse_own_dimension()
     point_options: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
     learned_point = solve(model, alpha=alpha, lam=lam, **point_options)
     if direction is None:

@@ -18,6 +18,16 @@ from .labels import LabelLaw, label_noise
 from .mixtures import ClassLabels, GaussianMixture
 from .targets import MultiIndex
 
+NOT_COVERED = {  # of options that some functions refuse, what they have to be there
+    "alpha0": "a number here: solve, learning_curve, learned_function, optimal_lambda and "
+    "optimal_eta know the alpha that it follows",
+    "reuse": "0 here: solve, curves, optima, learned_function and gradient cover reused samples",
+    "dimension": "left out here, for the limit: of a network at its own dimension there are solve, "
+    "learning_curve, optimal_lambda and optimal_eta",
+    "label_noise": "noise that is added to the target, here",
+    "train_bias": "off here: the trained bias depends on the fit, and moves with the point",
+}
+
 
 class Problem(ABC):
     """A two-layer network, before or after its steps, and the labels it learns.
@@ -110,34 +120,10 @@ class Problem(ABC):
         """Share of the readout's samples that the step has been trained on."""
         return 0.0 if self.rows is None else self.rows.reuse
 
-    def refuse_reuse(self) -> None:
-        """Raise InvalidArgument for reused samples, in functions of features that are given."""
-        if self.reuse:
-            allowed = (
-                "0 here: solve, curves, optima, learned_function and gradient cover reused samples"
-            )
-            raise InvalidArgument("reuse", self.reuse, allowed)
-
     @property
     def own_dimension(self) -> float:
         """Input dimension of a network with loadings of order 1/sqrt(d); inf of other problems."""
         return np.inf
-
-    def refuse_own_dimension(self) -> None:
-        """Raise InvalidArgument for a network at its own dimension, in functions of the limit."""
-        if np.isfinite(self.own_dimension):
-            allowed = (
-                "left out here, for the limit: of a network at its own dimension there are solve, "
-                "learning_curve, optimal_lambda and optimal_eta"
-            )
-            raise InvalidArgument("dimension", self.own_dimension, allowed)
-
-    def refuse_channel(self) -> None:
-        """Raise InvalidArgument for random labels +-1, in functions for ridge regression only."""
-        if self.labels.channel:
-            raise InvalidArgument(
-                "label_noise", self.label_noise.name, "noise that is added to the target, here"
-            )
 
 
 def check_readout(problem: Any) -> None:
@@ -163,16 +149,20 @@ def check_problem(problem: Any) -> None:
         raise InvalidArgument("problem", problem, "a GradientStep, or a model made by one")
 
 
-def check_fixed_alpha0(problem: Any) -> None:
-    """Raise InvalidArgument unless ``problem`` is a step or a model whose alpha0, if it has one, is
-    a number: not the readout's alpha."""
+def refuse_options(problem: Any, *names: str) -> None:
+    """Raise InvalidArgument unless ``problem`` is a step or a model without the options ``names``
+    of ``NOT_COVERED``, in a function that does not cover these."""
     check_problem(problem)
-    if problem.follows_alpha:
-        allowed = (
-            "a number here: solve, learning_curve, learned_function, optimal_lambda and "
-            "optimal_eta know the alpha that it follows"
-        )
-        raise InvalidArgument("alpha0", "alpha", allowed)
+    options = {
+        "alpha0": problem.follows_alpha and "alpha",
+        "reuse": problem.reuse,
+        "dimension": np.isfinite(problem.own_dimension) and problem.own_dimension,
+        "label_noise": problem.labels.channel and problem.label_noise.name,
+        "train_bias": problem.train_bias,
+    }
+    for name in names:
+        if options[name]:
+            raise InvalidArgument(name, options[name], NOT_COVERED[name])
 
 
 def check_step(problem: Any, argument: str = "step") -> None:

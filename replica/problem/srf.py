@@ -239,11 +239,7 @@ class SpikedRandomFeatures(Problem):
         of one kind; else the model itself."""
         if self.rows is None or not self.rows.one_sign:
             return self
-        origin_step: Any = self.origin.step  # type: ignore[union-attr]
-        merged_step = replace(origin_step, readout=abs(self.rows.step.readout.values[0]))
-        here = dict(beta=self.beta, dimension=self.dimension, row_norms=self.rows.row_norms)
-        merged_model: SpikedRandomFeatures = merged_step.network(**here)
-        return merged_model
+        return self._after_step({"readout": abs(self.rows.step.readout.values[0])}, self.beta)
 
     @property
     def features(self) -> "SpikedRandomFeatures":
@@ -288,7 +284,7 @@ class SpikedRandomFeatures(Problem):
         new_values = {"beta": beta, "dimension": values.pop("dimension", self.dimension)}
         step_names = self.step.varying if self.step is not None else []
         if step_values := {name: values.pop(name) for name in step_names if name in values}:
-            base_model = self._after_step(beta, step_values)
+            base_model = self._after_step(step_values, beta)
         new_values |= values
         changes: Any = {name: x for name, x in new_values.items() if x != getattr(base_model, name)}
         return replace(base_model, **changes) if changes else base_model
@@ -298,22 +294,21 @@ class SpikedRandomFeatures(Problem):
         it."""
         if not self.follows_alpha:
             return self
-        model_at_alpha = self._after_step(self.beta, {"alpha0": float(alpha)})
-        return replace(model_at_alpha, dimension=self.dimension)
+        return self._after_step({"alpha0": float(alpha)}, self.beta)
 
     @property
     def on_fresh_samples(self) -> "SpikedRandomFeatures":
         """The model whose readout is fitted on samples that its step has not seen."""
-        if not self.reuse:
-            return self
-        return replace(self._after_step(self.beta, {"reuse": 0.0}), dimension=self.dimension)
+        return self._after_step({"reuse": 0.0}, self.beta) if self.reuse else self
 
-    def _after_step(self, beta: float, step_values: dict[str, Any]) -> "SpikedRandomFeatures":
-        """The model after the same step with other ``step_values`` of its fields."""
+    def _after_step(self, step_values: dict[str, Any], beta: float) -> "SpikedRandomFeatures":
+        """The model of width ``beta`` after the same step with other ``step_values`` of its
+        fields."""
         if self.rows is not None:
             row_options = {"row_norms": self.rows.row_norms, "reuse": self.rows.reuse}
             step_values = {"theory": "network"} | row_options | step_values
-        model_after_step: SpikedRandomFeatures = self.step.model_at(beta=beta, **step_values)
+        size: Any = {"beta": beta, "dimension": self.dimension}
+        model_after_step: SpikedRandomFeatures = self.step.model_at(**size, **step_values)
         return model_after_step
 
     def with_bias(self, bias: float, *, train_bias: bool = False) -> "SpikedRandomFeatures":

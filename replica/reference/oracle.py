@@ -18,7 +18,7 @@ from solvers.results import ConvergenceError
 
 from ..errors import InvalidArgument
 from ..observables import solve as solve_in_floats
-from ..problem import ACTIVATIONS, Activation, SpikedRandomFeatures, check_fixed_alpha0
+from ..problem import ACTIVATIONS, Activation, SpikedRandomFeatures, refuse_options
 from ..steps import GradientStep, model_of
 
 GUARD = 20  # digits carried beyond those asked for: mu_2^2 is a difference, and V2 may be 1/lam
@@ -295,7 +295,7 @@ def solve(
     if not (isinstance(digits, int) and digits >= 16):
         raise InvalidArgument("digits", digits, "an integer, 16 or more")
     model = model_of(model, beta)
-    check_fixed_alpha0(model)
+    refuse_options(model, "alpha0")
     assert isinstance(model, SpikedRandomFeatures)
     _check(model)
     float_overlaps = solve_in_floats(model, alpha=alpha, lam=lam).overlaps._asdict()

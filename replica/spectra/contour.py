@@ -67,8 +67,11 @@ def contour_table(model: Model, table: Table) -> Table | None:
         contour_side, turns = sides_and_turns(contour_z, conditional_variance[in_component])
         if contour_side:
             steepest = slope * float((np.abs(groups.r[:, 0]) / np.sqrt(groups.c)).max())
-            contour_z, contour_weights = contour(contour_side, turns, contour_z.size, steepest)
-            contour_weights = inputs.shares[j] * contour_weights
+            reach = half_range(contour_z.size)
+            real_z = np.linspace(-reach, reach, contour_z.size)
+            contour_z, contour_slope = contour_points(real_z, contour_side, turns, steepest)
+            contour_weights = contour_slope * np.exp(-(contour_z**2) / 2)
+            contour_weights *= inputs.shares[j] / contour_weights.sum()
         nodes_of_components.append((mean + slope * contour_z, contour_weights))
     kappa, contour_weights = map(np.concatenate, zip(*nodes_of_components, strict=True))
     if not np.iscomplexobj(kappa):
@@ -85,14 +88,6 @@ def contour_table(model: Model, table: Table) -> Table | None:
         mu1=np.array([moment.first for moment in moments]) / np.sqrt(groups.c[firsts])[:, None],
         mu2sq=np.array([moment.variance for moment in moments]),
     )
-
-
-def contour(side: int, turns: Array, nodes: int, steepest: float) -> tuple[Array, Array]:
-    """Complex nodes (nodes,) of the contour and their Gaussian weights, of sum 1."""
-    reach = half_range(nodes)
-    kappa, contour_slope = contour_points(np.linspace(-reach, reach, nodes), side, turns, steepest)
-    contour_weights = contour_slope * np.exp(-(kappa**2) / 2)
-    return kappa, contour_weights / contour_weights.sum()
 
 
 def contour_points(

@@ -26,9 +26,9 @@ from ..problem import (
     SpikedRandomFeatures,
     asked,
     check_call,
-    check_fixed_alpha0,
     describe_with_step,
     number,
+    refuse_options,
     samples_of,
 )
 from ..saddle_point import ridge
@@ -261,10 +261,7 @@ def spectrum(
         (n,) = samples_of(model, name, np.array([number(name, value)]))
         find_spectrum = partial(layer_spectrum, model, float(n), quadrature_tol or LAYER_TOLERANCE)
     else:
-        check_fixed_alpha0(model)
-        model.refuse_reuse()
-        if model.train_bias:
-            raise InvalidArgument("train_bias", True, "off: the spectrum would depend on the fit")
+        refuse_options(model, "alpha0", "reuse", "train_bias")
         ratio = number("alpha", alpha)
         assert isinstance(model, SpikedRandomFeatures)
         find_spectrum = partial(_limit_spectrum, model, ratio, quadrature_tol or DENSITY_TOLERANCE)

@@ -144,7 +144,8 @@ class GradientStep(Step):
         self,
         *,
         beta: float | None = None,
-        dimension: float | None = None,
+        dimension: float = np.inf,
+        theory: str = "srf",
         row_norms: bool = True,
         reuse: float = 0.0,
         **values: Any,
@@ -159,12 +160,10 @@ class GradientStep(Step):
         """
         if beta is None:
             raise InvalidArgument("beta", beta, "given: the width p/d, such as beta=1")
-        step_theory = choice("theory", values.pop("theory", "srf"), THEORIES)
-        changed_step = self.with_values(beta, values)
-        size = np.inf if dimension is None else dimension
-        if step_theory == "network":
-            return changed_step.network(beta=beta, dimension=size, row_norms=row_norms, reuse=reuse)
-        return replace(changed_step.srf(beta=beta), dimension=size)
+        changed_step, size = self.with_values(beta, values), {"beta": beta, "dimension": dimension}
+        if choice("theory", theory, THEORIES) == "network":
+            return changed_step.network(**size, row_norms=row_norms, reuse=reuse)
+        return changed_step.srf(**size)
 
 
 def model_of(

@@ -36,11 +36,12 @@ from ..problem import (
     LabelLaw,
     SpikedRandomFeatures,
     check_call,
-    check_fixed_alpha0,
     complement_root,
+    refuse_options,
 )
 from .step_fields import Step, check_is_step
 
+SLOPE_MOMENTS = lru_cache(maxsize=1024)(Activation.slope_moments)  # Eq. (2.1)
 GROUPS = (6, 8, 12, 16, 24, 32, 48)  # numbers of groups that are tried for a continuous law
 
 
@@ -109,16 +110,10 @@ def _row_changes(step: Step, neuron_bias: float) -> tuple[float, float, float]:
     Eqs. (2.2)-(2.3)"""
     if not step.eta:
         return 0.0, 0.0, 0.0
-    h1, h_check, h2 = _student_moments(step.student, neuron_bias)
+    h1, h_check, h2 = SLOPE_MOMENTS(step.student, neuron_bias)
     mean_residual, residual_power, _, N = _initial_gradient(step)
     gradient_noise = np.sqrt(residual_power * h_check / step.alpha0)
     return step.eta * h1 * N, step.eta * h2 * mean_residual, step.eta * float(gradient_noise)
-
-
-@lru_cache(maxsize=1024)
-def _student_moments(student: Activation, shift: float) -> tuple[float, float, float]:
-    """Moments h_1, h_check and h_2 of (2.1) for a neuron of bias ``shift``."""
-    return student.slope_moments(shift)
 
 
 def _feature_kernels(srf_model: SpikedRandomFeatures) -> Array:
@@ -211,7 +206,7 @@ def after_each_step(step: Step) -> tuple[AfterStep, ...]:
     0.7848 0.8997 0.9538
     """
     check_is_step(step)
-    check_fixed_alpha0(step)
+    refuse_options(step, "alpha0")
     for field in ("readout", "bias"):
         law_of_field = getattr(step, field)
         if len(law_of_field.values) != 1:

@@ -21,9 +21,9 @@ from replica.problem import (
     Problem,
     SpikedRandomFeatures,
     check_call,
-    check_fixed_alpha0,
     check_problem,
     complement_root,
+    refuse_options,
 )
 from replica.steps import GradientStep, model_of
 from solvers.results import Array
@@ -108,7 +108,7 @@ def trajectory(
     """
     if beta is None:
         raise InvalidArgument("beta", beta, "given together with a GradientStep (p/d)")
-    check_fixed_alpha0(problem)
+    refuse_options(problem, "alpha0")
     target_dimension = problem.known_dimension
     d = whole_number("dimension", dimension, max(2, target_dimension + 1), "the input dimension d")
     row_rng, input_rng, noise_rng = map(default_rng, streams(rng))

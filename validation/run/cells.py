@@ -23,7 +23,7 @@ from numpy.random import SeedSequence, default_rng
 
 from replica.convex import LOSSES, Loss
 from replica.given import FeatureMoments, FeatureSample
-from replica.problem import Problem, SpikedRandomFeatures, check_fixed_alpha0, describe
+from replica.problem import Problem, SpikedRandomFeatures, describe, refuse_options
 from solvers import arrays
 from solvers.resources import one_thread
 from solvers.results import Array
@@ -308,7 +308,7 @@ def draw_layer(experiment: Experiment, index: int) -> draws.Instance:
     layer_stream = layer_seed(experiment, index)
     if experiment.simulated is Fixed.layer:
         return draws.instance_of(problem)
-    check_fixed_alpha0(problem)  # each alpha has a layer of its own
+    refuse_options(problem, "alpha0")  # each alpha has a layer of its own
     if experiment.simulated is Simulated.gaussian:
         return draws.draw_gaussian(experiment.model, dimension=d, rng=layer_stream)
     if experiment.simulated is Simulated.srf:
