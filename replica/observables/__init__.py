@@ -12,13 +12,8 @@ from .grid import (
     scalar_arguments,
     solve_grid,
 )
-from .learned_function import (
-    Calibration,
-    LearnedFunction,
-    calibration,
-    learnability,
-    learned_function,
-)
+from .learnability import learnability
+from .learned_function import Calibration, LearnedFunction, calibration, learned_function
 from .learning_curve import BEST, at_best, learning_curve
 from .optimum import SEARCHED_RANGES, LocalMinimum, Optimum, optimal_eta, optimal_lambda
 from .readout_curves import (
