@@ -86,7 +86,8 @@ def evaluate(
         raise InvalidArgument("loss", loss.name, LABELS_NEEDED)
     model_settings = loss, quadrature_tol, time_limit
     if model.follows_alpha:
-        return _models_at_alphas(model, alpha, lam, *model_settings)
+        options: Any = {"loss": loss, "quadrature_tol": quadrature_tol, "time_limit": time_limit}
+        return _models_at_alphas(model, alpha, lam, **options)
     if model.own_dimension < np.inf and loss.is_square:
         return _at_own_dimension(model, alpha, lam, quadrature_tol, time_limit)
     if model.reuse:
@@ -125,20 +126,14 @@ def _at_own_dimension(
 
 
 def _models_at_alphas(
-    model: SpikedRandomFeatures,
-    alpha: Array,
-    lam: Array,
-    loss: Loss,
-    tol: float | None,
-    limit: float,
+    model: SpikedRandomFeatures, alpha: Array, lam: Array, **options: Any
 ) -> Evaluation:
     """The points, each of the step that has its alpha; without overlaps, of which there may be
     other numbers."""
     evaluations = Evaluation(len(alpha))
     for value in np.unique(alpha):
         rows = np.flatnonzero(alpha == value)
-        at = alpha[rows], lam[rows]
-        one = evaluate(model.at_alpha(value), *at, loss=loss, quadrature_tol=tol, time_limit=limit)
+        one = evaluate(model.at_alpha(value), alpha[rows], lam[rows], **options)
         evaluations.store(rows, **{name: getattr(one, name) for name in ridge.COLUMNS})
     return evaluations
 
