@@ -186,9 +186,9 @@ class BestBounds(Displayed):
     lower, upper : float
         min over eta of L and of U.
     eta_lower, eta_upper : float
-        Where they are attained.
+        Learning rates at which L and U are smallest.
     edge_lower, edge_upper : bool
-        Whether that is an end of the range searched: the minimum may lie beyond.
+        True if that rate is an end of the range searched: the minimum may lie beyond.
     at_lower, at_upper : Bounds
         Both bounds, with their functions, at either rate.
     """
@@ -309,7 +309,7 @@ def best_bounds(
     Parameters
     ----------
     step : GradientStep, or a model made by one
-        Its own eta, such as 1, does not matter.
+        The eta of the step, such as 1, does not matter.
     eta : (float, float)
         The range searched, on a logarithmic scale.
     beta, theory

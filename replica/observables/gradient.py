@@ -47,7 +47,7 @@ class Gradient(AtPoint):
         Derivatives with respect to alpha, or samples, lam and the parameters of the model; NaN
         where the point did not converge, there is none, or rounding hides it, as beside a bound.
     status : Status
-        That of the point, or why derivatives are missing that it has.
+        Status of the point or, where a derivative of a converged point is missing, the reason.
     """
 
     point: Solution

@@ -69,12 +69,12 @@ class Optimum(AtPoint):
     lam, eta : float
         The best ridge penalty and learning rate; eta is NaN where it was not varied.
     test_error : float
-        NaN if no point converged.
+        Smallest test error; NaN if no point converged.
     at_edge : tuple of str
-        Those of "lam" and "eta" that lie at an end of the range searched, or of where the
-        equations could be solved.
+        Names among "lam" and "eta" of the parameters at an end of the range searched, or of the
+        part of it where the equations could be solved.
     minima : tuple of LocalMinimum
-        All that were found, the lowest first.
+        All minima that were found, the lowest first.
     point : Solution
         The theory at the optimum.
     """
@@ -231,7 +231,7 @@ def optimal_eta(
     Parameters
     ----------
     step : GradientStep, or a model made by one
-        Its own eta, such as 1, does not matter.
+        The eta of the step, such as 1, does not matter.
     alpha : float
         Readout samples over input dimension, n/d.
     beta, theory

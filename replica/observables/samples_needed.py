@@ -55,12 +55,12 @@ class SamplesNeeded(Displayed):
         is larger at the largest n.  Where it rises above it again by less than its standard error
         over test rows, the n before that, and the note says so.
     low, high : float
-        The same for the error less and plus two standard errors over the rows of a sample that
+        Smallest n for the error less and plus two standard errors over the rows of a sample that
         test, the band of its figure; NaN where there are none, or the error is then larger at the
         largest n.
     beyond_rows : bool
-        Whether ``samples`` is more than a sample's rows: taken from Gaussian classes, of which
-        errors are scaled to meet those of the rows (22.14).
+        True if ``samples`` exceeds a sample's rows.  Features are then taken for Gaussian in each
+        class, and errors are scaled to meet those of the rows (22.14).
     curve : xarray.Dataset
         Errors at the numbers of samples that were tried, with the penalty of each as ``lam``.
     lam : float
@@ -150,7 +150,7 @@ def samples_needed(
     Parameters
     ----------
     model : FirstLayer, FeatureSample or FeatureMoments
-        What the readout is on.
+        The layer or the features that the readout is on.
     lam : float or "best"
         The ridge penalty, or the one of the smallest test error at every number of samples.
     test_error, classification_error : float

@@ -44,9 +44,9 @@ class Solution(Displayed):
     Attributes
     ----------
     model : SpikedRandomFeatures, FirstLayer, FeatureSample or FeatureMoments
-        What was solved.
+        The model that was solved.
     alpha, lam : float
-        Where: readout samples over dimension, and ridge penalty.
+        Readout samples over input dimension, and ridge penalty.
     samples : float
         Number n of readout samples of a given layer or of given features, of which alpha is NaN.
     test_error : float
@@ -55,7 +55,7 @@ class Solution(Displayed):
     train_error : float
         Mean squared training residual; NaN if not converged.
     loss : Loss
-        What the readout minimises, beside the penalty.
+        Loss that the readout minimises, beside the penalty.
     loss_error : float
         Mean loss on new samples, labels with their noise; half the square for the square loss.
     train_loss : float
@@ -64,22 +64,22 @@ class Solution(Displayed):
         P(y f < 0) + P(f = 0) / 2 on new samples where labels are +-1, of several classes the share
         of new samples whose largest output is another; NaN elsewhere, or where no rule resolves it.
     converged : bool
-        Whether residual and quadrature error are within their tolerances.
+        True if residual and quadrature error are within their tolerances.
     status : Status
-        Its value is a sentence.
+        End of the solution; ``status.value`` is a sentence.
     residual : float
         Largest relative violation of any of the original equations at this point; of a given layer
         largest change of an unknown in one pass of all equations.
     quadrature_error : float
-        The same on a rule of about half the size: a bound on the error of the rule used.  It
-        says nothing of the groups that stand for a continuous readout: ``model.law_error``.  Of a
-        given layer largest relative change of an error from coarser strata with fewer Hermite
-        degrees.
+        Residual on a rule of about half the size, a bound on the error of the rule used.  The
+        error of the groups that stand for a continuous readout is ``model.law_error``.  Of a given
+        layer largest relative change of an error from coarser strata with fewer Hermite degrees.
     iterations : int
         Evaluations of the saddle-point equations, or passes of those of a given layer.
     overlaps, conjugates : Overlaps, Conjugates
-        Without the leading axis over points; groups in the order of ``model.geometry``, where
-        equal ones are merged and empty ones left out.  None of a given layer, and so on below.
+        Overlaps without the leading axis over points; groups in the order of ``model.geometry``,
+        where equal ones are merged and empty ones left out.  None of a given layer, which has the
+        default of ``nodes`` and ``trained_bias``, too.
     nodes : int
         Size of the quadrature rule.
     trained_bias : float
@@ -87,20 +87,20 @@ class Solution(Displayed):
         bottom of a minimum it is known to about 1e-8, of a loss other than the square to 1e-5,
         and the test error with it.
     readout_variance : float
-        This and all below are of given layers and features; this and the squared norm are known
-        to ten times the tolerance of the errors, or NaN.  What the variance of the prediction
-        over the readout's samples adds to the test error: the mean of K readouts, each of samples
-        of its own, has 1/K of it.  Row by row samples are parts of the same N rows, and it is 0 at
-        n = N.
+        Part of the test error that results from the variance of the prediction over the readout's
+        samples: the mean of K readouts, each of samples of its own, has 1/K of it.  Row by row
+        samples are parts of the same N rows, and it is 0 at n = N.  Readout variance and squared
+        norm are known to ten times the tolerance of the errors, or NaN.  All attributes from here
+        on are of given layers and features.
     squared_norm : float
-        |a|^2 / p of the readout's weights, on average over its samples; of it the penalty has
-        lam p / 2 in the training objective of (1.2).  NaN of Gaussian strata of a FeatureSample,
+        |a|^2 / p of the readout's weights, on average over its samples; the penalty is lam p / 2
+        times this in the training objective of (1.2).  NaN of Gaussian strata of a FeatureSample,
         and of several outputs.
     test_error_stderr, classification_error_stderr : float
-        Their standard errors over the rows that test, by how errors scatter from row to row.  Which
-        rows there are to train is not in them: at n far below N samples of as many rows scatter up
-        to twice as much.  Those of rows scaled where there are more samples; NaN where strata are
-        not rows.
+        Standard errors of both errors over the rows that test, by their scatter from row to row.
+        The rows there are to train are not in them: at n far below N samples of as many rows
+        scatter up to twice as much.  With more samples than rows, scaled from those of all rows;
+        NaN where strata are not rows.
     classification_sensitivity : float
         d log(classification error) / d log v, v the variances of all outputs over the readout's
         samples: of several classes row by row, else NaN.  The theory has v to 5 or 10 % where a

@@ -154,7 +154,7 @@ def _function(name: str) -> Callable[[Array], Array]:
 
 
 def function_hint(text: str) -> str:
-    """What is allowed in the place of a ``text`` that is no function, and its first unknown word.
+    """Allowed functions, for a message on a ``text`` that is none, and its first unknown word.
 
     Examples
     --------

@@ -72,9 +72,9 @@ class SpikedRandomFeatures(Problem):
     bias : float or array (A,)
         Untrained bias of the neurons of each group.
     intercept : bool
-        Whether the readout has a trained, unregularised output intercept.
+        True for a trained, unregularised output intercept of the readout.
     train_bias : bool
-        Whether one bias common to all neurons is trained with the readout: it is added to
+        True for one bias common to all neurons that is trained with the readout: it is added to
         ``bias`` and minimises the training objective.
     dimension : float
         Input dimension d, for the penalty on the overlaps m, of order m^2 / p; inf for the limit,

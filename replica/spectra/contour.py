@@ -103,7 +103,7 @@ def contour_points(
     ----------
     u : (n,)
     side : {-1, 1}
-        Whether the contour starts below or above the line.
+        Side of the line on which the contour starts: below or above.
     turns : (k,)
         Places at which it crosses the line.
     steepest : float

@@ -44,7 +44,7 @@ class LayerSpectrum(SpectralDensity):
     edges : (B, 2)
         The intervals that carry the density, in increasing order; to three digits or so.
     sharp : bool (B, 2)
-        Whether an end is an edge: all are but the lowest point of the grid.
+        True at an edge of the density: all ends are, but for the lowest point of the grid.
     atom : float
         Share of eigenvalues that are exactly 0: of fewer samples than features, or of linearly
         dependent features.

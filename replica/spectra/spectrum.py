@@ -56,8 +56,8 @@ class Spectrum(SpectralDensity):
     edges : (B, 2)
         The intervals that carry the density, in increasing order.
     sharp : bool (B, 2)
-        Whether an end is an edge at which the density vanishes like a square root, known to
-        rounding.  Other ends are 0, or points where x times the density falls below 1e-10.
+        True at an edge at which the density vanishes like a square root, known to rounding.  Other
+        ends are 0, or points where x times the density falls below 1e-10.
     atom : float
         Share of eigenvalues that are exactly 0.
     outliers : (O,)
