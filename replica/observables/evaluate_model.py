@@ -138,32 +138,6 @@ def _models_at_alphas(
     return evaluations
 
 
-def errors_at_level(model: SpikedRandomFeatures, alpha: float, lam: Array, level: int) -> Array:
-    """Test errors (P,) at the penalties lam (P,), all on the table of that level, without an
-    estimate of its quadrature error; NaN where it did not converge, or is lost to rounding."""
-    check_time()
-    alphas = np.full(lam.size, float(alpha))
-    if solves_each_point(model):
-        tol = None if level else np.inf  # of a network at its own dimension: the first table alone
-        return evaluate(model, alphas, lam, quadrature_tol=tol).test_error
-    if model.reuse:
-        square_loss = LOSSES["square"]
-        return evaluate_reused(model, alphas, lam, square_loss, np.inf, np.inf, level).test_error
-    table = table_at(model, level)
-    assert table is not None
-    ridge_points = ridge.solve_points(table, alphas, lam)
-    (test, train), least_error = ridge_points.errors, IN_DOUBT * table.label_power.sum()
-    is_solved = (ridge_points.status == Status.CONVERGED) & (test >= least_error) & (train >= 0)
-    return np.where(is_solved, test, np.nan)
-
-
-def solves_each_point(model: SpikedRandomFeatures) -> bool:
-    """True if ``evaluate`` chooses the table of each point: where a bias is trained, labels are
-    +-1 at random, or a network is at its own dimension, which ridge regression's equations do not
-    cover."""
-    return model.train_bias or model.labels.channel or bool(np.isfinite(model.own_dimension))
-
-
 def _at_trained_bias(
     model: Model, alpha: Array, lam: Array, loss: Loss, tol: float | None, time_limit: float
 ) -> Evaluation:

@@ -17,7 +17,6 @@ from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline
 from solvers.results import Array, ConvergenceError, Status
 
 from ..convex import loss as as_loss
-from ..equivalence import table_at
 from ..errors import InvalidArgument
 from ..given import FeatureSample, Given
 from ..plotting import AT_END, add_legend, mark_smallest, plot_curve
@@ -31,7 +30,7 @@ from ..problem import (
     number,
 )
 from ..steps import GradientStep, model_of
-from .evaluate_model import errors_at_level, solves_each_point
+from .evaluate_model import evaluate
 from .grid import solve_grid
 from .readout_curves import BEST_AT_END
 from .solution import AtPoint, solve, solve_layer
@@ -180,7 +179,7 @@ def optimal_lambda(
             return _search_given(problem, {"alpha": alpha, "samples": samples}, log_lam[::3], how)
     alpha = number("alpha", alpha)
     with deadline(time_limit):
-        return _search(lambda _: problem, alpha, {"lam": log_lam}, how, few_nodes=_is_slow(problem))
+        return _search(lambda _: problem, alpha, {"lam": log_lam}, how, like=problem)
 
 
 def of_square(loss: Any) -> None:
@@ -268,12 +267,7 @@ def optimal_eta(
     solve_options = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
     with deadline(time_limit):
         rated = lambda rate: model_of(step_model.model_at(eta=rate), alpha=alpha)  # noqa: E731
-        return _search(rated, alpha, log_axes, solve_options, lam, few_nodes=_is_slow(step_model))
-
-
-def _is_slow(model: SpikedRandomFeatures) -> bool:
-    """True for reused samples, and a network at its own dimension."""
-    return model.reuse > 0 or bool(np.isfinite(model.own_dimension))
+        return _search(rated, alpha, log_axes, solve_options, lam, like=step_model)
 
 
 def _search(
@@ -283,37 +277,39 @@ def _search(
     accuracy: dict[str, Any],
     lam: float | None = None,
     *,
-    few_nodes: bool,
+    like: SpikedRandomFeatures,
 ) -> Optimum:
     """The lowest test error of ``model(eta)`` over the logarithms ``axes`` of lam and eta, or of
-    one of them: on finer tables until the lowest point is resolved, which is solved to this
-    ``accuracy``."""
+    one of them, which is solved to this ``accuracy``.  All models are ``like`` one, but for the
+    rate."""
     number("alpha", alpha)
     fixed_logs = {"eta": np.full(1, np.nan)}  # in logarithms; that of no rate is never looked at
     if lam is not None:
         fixed_logs["lam"] = np.log([number("lam", lam)])
 
-    def errors(level: int, *varied: Array) -> Array:
+    def errors(tol: float | None, *varied: Array) -> Array:
+        check_time()
         grid = fixed_logs | dict(zip(axes, varied, strict=True))
         rates, penalties = np.exp(grid["eta"]).tolist(), np.exp(grid["lam"])
-        error_rows = [errors_at_level(model(rate), alpha, penalties, level) for rate in rates]
-        return np.reshape(error_rows, [x.size for x in varied])
+        alphas = np.full(penalties.size, float(alpha))
+        points = (evaluate(model(x), alphas, penalties, quadrature_tol=tol) for x in rates)
+        return np.reshape([point.test_error for point in points], [x.size for x in varied])
 
-    # Relative tolerances of the error at the minimum: of its place on a table, and between this
-    # table and ``solve``.  Points on reused samples, and of networks at their own dimension, take a
-    # hundred times as long: the minimum is searched on few nodes, to 1e-3 of its error.
-    level, rtol, error_change = (0, 1e-4, 1e-3) if few_nodes else (1, 1e-10, 1e-10)
-    while True:
-        basins = minima(partial(errors, level), list(axes.values()), rtol=rtol)
+    # Relative tolerances of the error at the minimum: of its place on the tables searched, and
+    # between these and ``solve``.  Points on reused samples, and of networks at their own
+    # dimension, take a hundred times as long: their minimum is searched to 1e-3 of its error.
+    is_slow = like.reuse > 0 or np.isfinite(like.own_dimension)
+    rtol, error_change = (1e-4, 1e-3) if is_slow else (1e-10, 1e-10)
+    # on first tables alone, unless a bias is trained or labels are +-1 at random; then on those
+    # that resolve each point
+    for tol in (None,) if like.train_bias or like.labels.channel else (np.inf, None):
+        basins = minima(partial(errors, tol), list(axes.values()), rtol=rtol)
         local_minima = [_local_minimum(basin, [*axes]) for basin in basins]
         best = _optimum(local_minima, model, {"alpha": alpha} | accuracy, lam)
-        # to the accuracy of ``solve``, the scan's minimum is that of the theory
-        agree = abs(local_minima[0].test_error - best.test_error) <= error_change * best.test_error
-        of = best.point.model
-        finest_table = solves_each_point(of) or (not of.reuse and table_at(of, level + 1) is None)
-        if agree or finest_table or not best.converged:
-            return best
-        level += 1
+        change = abs(local_minima[0].test_error - best.test_error)
+        if change <= error_change * best.test_error or not best.converged:
+            break
+    return best
 
 
 def _local_minimum(basin: Minimum, names: Sequence[str]) -> LocalMinimum:
