@@ -116,10 +116,10 @@ def in_words(settings: Mapping[str, Any]) -> str:
     'student tanh, noise 0.25, steps (2, 1), (2, 1)'
     """
     laws = {name for name in LAWS if np.ndim(settings.get(name, 0)) == 2}
-    words = {name: plain_law(x) if name in laws else x for name, x in settings.items()}
-    if np.ndim(steps := words.get("steps", ())) == 2:
-        words["steps"] = [f"({text(pair)})" for pair in steps]
-    return ", ".join(f"{name} {text(value)}" for name, value in words.items())
+    setting_words = {name: plain_law(x) if name in laws else x for name, x in settings.items()}
+    if np.ndim(steps := setting_words.get("steps", ())) == 2:
+        setting_words["steps"] = [f"({text(pair)})" for pair in steps]
+    return ", ".join(f"{name} {text(value)}" for name, value in setting_words.items())
 
 
 def plain_law(law: Sequence[Sequence[float]]) -> Any:
@@ -153,8 +153,8 @@ def text(value: Any) -> str:
     if isinstance(value, (float, np.floating)):
         return f"{value:.6g}"
     if isinstance(value, (list, tuple, np.ndarray)):
-        values = [text(one) for one in np.ravel(np.asarray(value, dtype=object))]
-        if len(values) > 6:
-            return f"{values[0]} ... {values[-1]} ({len(values)} values)"
-        return ", ".join(values)
+        value_texts = [text(one) for one in np.ravel(np.asarray(value, dtype=object))]
+        if len(value_texts) > 6:
+            return f"{value_texts[0]} ... {value_texts[-1]} ({len(value_texts)} values)"
+        return ", ".join(value_texts)
     return str(value)

@@ -65,13 +65,13 @@ def meant(name: str, known: Iterable[str]) -> str:
     >>> meant("alpah", ["alpha", "lam"]), meant("lr", ["eta"]), meant("foo", ["alpha"])
     ('alpha', 'eta', '')
     """
-    plural = {"covariances": "covariance", "means": "covariance"}.get(name, name)
+    looked_up = {"covariances": "covariance", "means": "covariance"}.get(name, name)
     known = list(known)
     close = get_close_matches(name.lower(), known, n=1, cutoff=0.6)
-    here = OUR_NAMES.get(plural, "")
-    argument = here.split(",")[0]
-    if here and (argument in known or not argument.isidentifier()):
-        return here
+    our_name = OUR_NAMES.get(looked_up, "")
+    argument = our_name.split(",")[0]
+    if our_name and (argument in known or not argument.isidentifier()):
+        return our_name
     return close[0] if close else ""
 
 
@@ -91,11 +91,11 @@ def hint(name: Any, known: Collection[str]) -> str:
 def check_names(name: str, known: Collection[str], given: Iterable[str]) -> None:
     """Raise TypeError for an argument that ``name`` does not have, with the one that was probably
     meant."""
-    for one in given:
-        if one not in known:
-            hint, others = meant(one, known), [other for other in known if other != "self"]
+    for given_name in given:
+        if given_name not in known:
+            hint, others = meant(given_name, known), [other for other in known if other != "self"]
             advice = f"did you mean {hint}?" if hint else ", ".join(others)
-            raise TypeError(f"{name}() has no argument {one!r}: {advice}")
+            raise TypeError(f"{name}() has no argument {given_name!r}: {advice}")
 
 
 class InvalidArgument(ValueError):

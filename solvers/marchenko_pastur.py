@@ -45,11 +45,15 @@ def resolvent_averages(
     """
     L, v, c = np.asarray(constant), np.asarray(slope), np.asarray(c)
     q = c * v
-    b = L + (1 - beta) * q
+    mp_middle = L + (1 - beta) * q
     # (b^2 + 4 beta q L) = (L + q x_-)(L + q x_+): no difference of large numbers.
-    root = np.sqrt(L + q * (1 - np.sqrt(beta)) ** 2) * np.sqrt(L + q * (1 + np.sqrt(beta)) ** 2)
+    mp_root = np.sqrt(L + q * (1 - np.sqrt(beta)) ** 2) * np.sqrt(L + q * (1 + np.sqrt(beta)) ** 2)
     quadratic_term = np.where(q == 0, 1.0, 2 * beta * q * L)
-    M = np.where(b >= 0, 2 / np.where(b + root == 0, 1.0, b + root), (root - b) / quadratic_term)
+    M = np.where(
+        mp_middle >= 0,
+        2 / np.where(mp_middle + mp_root == 0, 1.0, mp_middle + mp_root),
+        (mp_root - mp_middle) / quadratic_term,
+    )
     t = 1 + beta * q * M
     weighted = c * M / t
     bulk_slope_in_M = L + q / t**2  # d/dM of L M + v c M / t = 1

@@ -122,13 +122,13 @@ def _shown_axes(grid: observables.Grid) -> list[str]:
 
 def curve_document(grid: observables.Grid) -> dict[str, Any]:
     """The JSON document of ``curve``."""
-    columns: dict[str, Any] = dict(grid.columns)
+    document_columns: dict[str, Any] = dict(grid.columns)
     srf = {name: [getattr(model, name) for model in grid.models] for name in SRF_FIELDS}
-    if "eta" in columns:  # every point has its own
+    if "eta" in document_columns:  # every point has its own
         srf = {name: [None] for name in srf}
     elif len(grid.models) > 1:
         points_per_model = len(grid.columns["status"]) // len(grid.models)
-        columns |= {
+        document_columns |= {
             name: [value for value in srf[name] for _ in range(points_per_model)] for name in srf
         }
     problem = {"theory": "srf"} | grid.constants
@@ -140,7 +140,9 @@ def curve_document(grid: observables.Grid) -> dict[str, Any]:
     document = {
         "problem": problem,
         "srf": {name: values[0] if len(values) == 1 else None for name, values in srf.items()},
-        "points": printing.rows_of({name: grid.axes[name] for name in _shown_axes(grid)}, columns),
+        "points": printing.rows_of(
+            {name: grid.axes[name] for name in _shown_axes(grid)}, document_columns
+        ),
     }
     step = grid.problem.step
     if step is not None and len(step.schedule) > 1 and len(grid.models) == 1:

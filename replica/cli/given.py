@@ -161,12 +161,14 @@ def _named_labels(labels: Any, classes: Any) -> dict[str, Any]:
         if labels.dtype.kind == "f":
             raise InvalidArgument("classes", classes, "left out of labels that are real numbers")
         return {"labels": labels, "classes": np.unique(labels)}
-    names = [name.strip() for name in classes.split(",")] if isinstance(classes, str) else classes
+    typed_names = (
+        [name.strip() for name in classes.split(",")] if isinstance(classes, str) else classes
+    )
     with suppress(ValueError, TypeError):  # no list, or text that is no number: refused there
-        name_texts = [str(name) for name in names]
+        name_texts = [str(name) for name in typed_names]
         is_text = labels.ndim == 2 or labels.dtype.kind in "UO"
-        names = name_texts if is_text else [int(name) for name in name_texts]
-    return {"labels": labels, "classes": names}
+        typed_names = name_texts if is_text else [int(name) for name in name_texts]
+    return {"labels": labels, "classes": typed_names}
 
 
 def _typed_points(options: Options, reach: bool, best: bool) -> dict[str, Any]:

@@ -67,20 +67,22 @@ def parse_grid(name: str, text: Any) -> Array:
     try:
         if ":" not in text:
             return np.array([float(typed_number) for typed_number in text.split(",")])
-        start, stop, count, *spacing = text.split(":")
-        ends, n = (float(start), float(stop)), int(count)
-        if not (spacing in ([], ["log"]) and max(map(abs, ends)) <= MAX_NUMBER and n >= 1):
+        start, stop, count, *typed_spacing = text.split(":")
+        typed_ends, n = (float(start), float(stop)), int(count)
+        if not (
+            typed_spacing in ([], ["log"]) and max(map(abs, typed_ends)) <= MAX_NUMBER and n >= 1
+        ):
             raise ValueError
     except ValueError:
         word_form = f", or {BEST} alone where it is searched" if name in SEARCHED else ""
         if name == FOLLOWING[0]:
             word_form = f", or {FOLLOWING[1]} alone: as many as the readout's"
         raise InvalidArgument(name, text, GRID_FORMS + word_form) from None
-    if spacing and min(ends) <= 0:
+    if typed_spacing and min(typed_ends) <= 0:
         positive = "between positive numbers where it is start:stop:count:log"
         raise InvalidArgument(name, text, positive)
     check_points(name, [n], LARGEST_DOCUMENT, text)
-    return np.geomspace(*ends, n) if spacing else np.linspace(*ends, n)
+    return np.geomspace(*typed_ends, n) if typed_spacing else np.linspace(*typed_ends, n)
 
 
 def parse_law(text: Any) -> Any:

@@ -113,12 +113,14 @@ def parse_request(
         for name in FIELDS:
             if name in options and name not in model_fields:
                 raise InvalidArgument(name, options[name], "given with a step (--alpha0, --eta)")
-    groups = options.get("groups", {})
-    are_groups = isinstance(groups, dict) and {*SRF_FIELDS} <= groups.keys() <= {*GROUP_FIELDS}
+    typed_groups = options.get("groups", {})
+    are_groups = isinstance(typed_groups, dict) and {*SRF_FIELDS} <= typed_groups.keys() <= {
+        *GROUP_FIELDS
+    }
     if "groups" in options and not are_groups:
         allowed = f"a table of {', '.join(GROUP_FIELDS)}, the first three given"
-        raise InvalidArgument("groups", groups, allowed)
-    if "bias" in groups and "bias" in options:
+        raise InvalidArgument("groups", typed_groups, allowed)
+    if "bias" in typed_groups and "bias" in options:
         raise InvalidArgument("bias", options["bias"], "given once: here or in [groups]")
 
     typed_numbers = {
@@ -132,7 +134,7 @@ def parse_request(
     grids = {name: grid for name, grid in typed_numbers.items() if grid.size > 1 or name == "rate"}
     grid_sizes = (max(1, grid.size) for grid in (alpha, lam, *grids.values()))
     check_points("all options together", grid_sizes, LARGEST_DOCUMENT)
-    field_values = {name: options[name] for name in FIELDS if name in options} | groups
+    field_values = {name: options[name] for name in FIELDS if name in options} | typed_groups
     field_values |= {name: float(grid[0]) for name, grid in typed_numbers.items()}
     for name in ("readout", "bias"):
         if name in field_values:
@@ -156,12 +158,14 @@ def parse_request(
         beta = field_values.pop("beta", SpikedRandomFeatures.beta)
         if "rate" in field_values:
             field_values["eta"] = field_values.pop("rate") / beta
-        size = {name: field_values.pop(name) for name in ("dimension",) if name in field_values}
+        typed_size = {
+            name: field_values.pop(name) for name in ("dimension",) if name in field_values
+        }
         problem = GradientStep(**field_values)
         if theory == "network":
-            problem = problem.network(beta=beta, reuse=reuse, **size)
-        elif size:
-            problem = problem.srf(beta=beta, **size)
+            problem = problem.network(beta=beta, reuse=reuse, **typed_size)
+        elif typed_size:
+            problem = problem.srf(beta=beta, **typed_size)
         else:
             grids.setdefault("beta", np.array([beta]))
     else:

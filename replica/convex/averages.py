@@ -121,8 +121,10 @@ def _bend_grid(bend: float, scale: float, t_first: Array, t_last: Array) -> Arra
 def _at_kink(kink: float, V: Array, low: Array, high: Array, sd: Array, order: int) -> Graph:
     """Points of the graph with t0 from ``low`` to ``high``, where t is constant at a kink."""
     kink_panels = _panel_count((high - low) / (LONGEST_PANEL * sd))
-    t0, weights = composite_legendre(order, low + (high - low) * np.linspace(0, 1, kink_panels + 1))
-    return Graph(t0, np.full_like(t0, kink), (kink - t0) / V, np.full_like(t0, -1) / V, weights)
+    t0, t0_weights = composite_legendre(
+        order, low + (high - low) * np.linspace(0, 1, kink_panels + 1)
+    )
+    return Graph(t0, np.full_like(t0, kink), (kink - t0) / V, np.full_like(t0, -1) / V, t0_weights)
 
 
 def _even_breaks(arc: Array, grid: Array) -> Array:
@@ -180,22 +182,24 @@ def _mixture_averages(average: Average, mean: Array, sd: Array, V: Array, shares
     midpoint, half_width = (lowest_t0 + t0_high) / 2, np.maximum((t0_high - lowest_t0) / 2, 1e-300)
     sd = np.maximum(sd, THINNEST_FIELD * (np.abs(midpoint) + half_width))
     sizes = [n for n in (4, 8, 16, 32) if 2 * n <= mean.shape[1]]
-    groups = np.searchsorted([largest_half_width(n) for n in sizes], (half_width / sd).max(axis=0))
-    mixture_sum = np.zeros((3, *mean.shape))
-    for size_index in np.unique(groups):
-        of_size = groups == size_index
-        gaussian_count, at_all_means = np.count_nonzero(of_size), size_index == len(sizes)
-        nodes = mean if at_all_means else midpoint + half_width * chebpts1(sizes[size_index])
-        nodes, responses = (np.repeat(x, gaussian_count, axis=0) for x in (nodes, V))
-        node_averages = average(nodes, sd[:, of_size].reshape(-1, 1), responses)
-        node_averages = node_averages.reshape(3, len(mean), gaussian_count, -1)
-        averages = np.einsum("xrmn,m->xrn", node_averages, shares[of_size])
+    size_of_gaussian = np.searchsorted(
+        [largest_half_width(n) for n in sizes], (half_width / sd).max(axis=0)
+    )
+    label_noise_sum = np.zeros((3, *mean.shape))
+    for size_index in np.unique(size_of_gaussian):
+        equally_wide = size_of_gaussian == size_index
+        gaussian_count, at_all_means = np.count_nonzero(equally_wide), size_index == len(sizes)
+        t0_nodes = mean if at_all_means else midpoint + half_width * chebpts1(sizes[size_index])
+        t0_nodes, responses = (np.repeat(x, gaussian_count, axis=0) for x in (t0_nodes, V))
+        t0_averages = average(t0_nodes, sd[:, equally_wide].reshape(-1, 1), responses)
+        t0_averages = t0_averages.reshape(3, len(mean), gaussian_count, -1)
+        label_averages = np.einsum("xrmn,m->xrn", t0_averages, shares[equally_wide])
         if not at_all_means:
             x = np.clip((mean - midpoint) / half_width, -1, 1)
-            mean_series = coefficient_matrix(sizes[size_index]) @ averages.transpose(1, 2, 0)
-            averages = np.moveaxis(chebvander(x, sizes[size_index] - 1) @ mean_series, 2, 0)
-        mixture_sum += averages
-    return mixture_sum
+            mean_series = coefficient_matrix(sizes[size_index]) @ label_averages.transpose(1, 2, 0)
+            label_averages = np.moveaxis(chebvander(x, sizes[size_index] - 1) @ mean_series, 2, 0)
+        label_noise_sum += label_averages
+    return label_noise_sum
 
 
 @cache
@@ -220,22 +224,24 @@ def _by_points(
     # where t0 is nearly a function of tau, every Gaussian has its own points
     thin = ((high - lowest_mean) > 10 * TAIL * sd)[:, 0]
     if thin.any() and mean.shape[1] > 1:
-        averages = np.empty((3, *mean.shape))
+        label_averages = np.empty((3, *mean.shape))
         pieces = mean[thin].reshape(-1, 1), *(np.repeat(x[thin], mean.shape[1], 0) for x in (sd, V))
-        averages[:, thin] = _by_points(quantity, loss, order, *pieces).reshape(3, -1, mean.shape[1])
+        label_averages[:, thin] = _by_points(quantity, loss, order, *pieces).reshape(
+            3, -1, mean.shape[1]
+        )
         if not thin.all():
             joint_points = mean[~thin], sd[~thin], V[~thin]
-            averages[:, ~thin] = _by_points(quantity, loss, order, *joint_points)
-        return averages
+            label_averages[:, ~thin] = _by_points(quantity, loss, order, *joint_points)
+        return label_averages
     proximal_map = proximal_nodes(loss, V, lowest_mean - TAIL * sd, high + TAIL * sd, sd, order)
-    density = (proximal_map.t0 / sd)[..., None] - (mean / sd)[:, None]
-    density *= density
-    density *= -0.5
-    np.exp(density, out=density)
+    t0_density = (proximal_map.t0 / sd)[..., None] - (mean / sd)[:, None]
+    t0_density *= t0_density
+    t0_density *= -0.5
+    np.exp(t0_density, out=t0_density)
     graph_values = averaged_values(quantity, loss, proximal_map) * (
         proximal_map.length / (np.sqrt(2 * np.pi) * sd)
     )
-    return np.moveaxis(np.stack(graph_values, axis=1) @ density, 1, 0)
+    return np.moveaxis(np.stack(graph_values, axis=1) @ t0_density, 1, 0)
 
 
 class StepLabels(NamedTuple):
@@ -270,9 +276,9 @@ def step_labels(labels: ConditionalLabels, kind: str, field: Field) -> StepLabel
         y, value_index = np.unique(step_values, return_inverse=True)
         label_chances = (value_index == np.arange(y.size)[:, None]).astype(float)
     # every label with every component, K of them
-    components = labels.variances.size
-    y = np.repeat(y, components)[:, None, None]
-    label_chances = np.repeat(label_chances, components, axis=0)
+    noise_count = labels.variances.size
+    y = np.repeat(y, noise_count)[:, None, None]
+    label_chances = np.repeat(label_chances, noise_count, axis=0)
     variance, component_share = (np.resize(x, y.shape) for x in (labels.variances, labels.shares))
     t0_sd = np.sqrt(field.variance + variance)
     tau_rest = np.sqrt(variance_given_tau(field) + variance)
@@ -361,16 +367,18 @@ def average(
     kappa_averages, kappa_block = [], max(1, map_count // point_count)
     for kappa_rows in (slice(i, i + kappa_block) for i in range(0, kappa_count, kappa_block)):
         check_time()
-        own, field_block = labels.select(kappa_rows), field.select(kappa_rows)
+        own_labels, field_block = labels.select(kappa_rows), field.select(kappa_rows)
         if by_label_steps:
-            kappa_averages.append(_step_label_averages(quantity, own, loss, field_block))
+            kappa_averages.append(_step_label_averages(quantity, own_labels, loss, field_block))
             continue
-        tau_averages = averages_given_tau(quantity, own, loss, field_block)
+        tau_averages = averages_given_tau(quantity, own_labels, loss, field_block)
         if not each_tau:
             score_at_tau = tau_averages[0]
-            tau_averages = np.einsum("xpnt,nt->xpn", tau_averages, own.weights)
+            tau_averages = np.einsum("xpnt,nt->xpn", tau_averages, own_labels.weights)
         if not each_tau and quantity == "score":
-            tau_score = np.einsum("pnt,ntk->kpn", score_at_tau, own.weights[..., None] * own.tau)
+            tau_score = np.einsum(
+                "pnt,ntk->kpn", score_at_tau, own_labels.weights[..., None] * own_labels.tau
+            )
             tau_averages = np.concatenate([tau_averages, tau_score])
         kappa_averages.append(tau_averages)
     tau_averages = np.concatenate(kappa_averages, axis=2)

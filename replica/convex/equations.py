@@ -188,10 +188,10 @@ class Equations:
         coordinates, table, penalty = self.coordinates, self.table, susceptibility.penalty
         phi_root, inverse_root = susceptibility.roots()
         combine_m, regressors = coordinates.combine, coordinates.regressors
-        m_coordinates, offset_count = o.m @ coordinates.resolve.T, combine_m.shape[1]
+        newton_m, offset_count = o.m @ coordinates.resolve.T, combine_m.shape[1]
         means, special = slice(offset_count), slice(offset_count, None)
-        phi = o.special.reshape(len(m_coordinates), 1, -1) @ inverse_root
-        unknowns = np.concatenate([m_coordinates, phi[:, 0]], axis=1)
+        phi = o.special.reshape(len(newton_m), 1, -1) @ inverse_root
+        newton_unknowns = np.concatenate([newton_m, phi[:, 0]], axis=1)
         score_moments = (score.flat * table.per_part(table.weights)) @ regressors.T
         slope = table.per_part(score.slope * table.weights)
         slope_gram = (regressors * slope[:, None]) @ regressors.T
@@ -199,12 +199,12 @@ class Equations:
         # where E[mu_0 s] has no slope, its rounding would give large steps
         score_moments[:, means] *= np.abs(score_moments[:, means]) > 1e-15 * score_size
         # map from (x, phi) to coefficients of regressors, theta = root phi; quadratic penalties
-        to_coefficients, penalties = np.tile(np.eye(len(regressors)), (2, len(m_coordinates), 1, 1))
+        to_coefficients, penalties = np.tile(np.eye(len(regressors)), (2, len(newton_m), 1, 1))
         to_coefficients[:, special, special] = phi_root
         penalties[:, means, means] = combine_m.T @ (penalty[..., None] * combine_m)
         to_unknowns = to_coefficients.swapaxes(1, 2)
         newton_matrix = to_unknowns @ slope_gram @ to_coefficients + penalties
-        gradient = to_unknowns @ score_moments[..., None] - penalties @ unknowns[..., None]
+        gradient = to_unknowns @ score_moments[..., None] - penalties @ newton_unknowns[..., None]
         newton_rhs = gradient[..., 0]
         newton_diagonal = np.einsum("pii->pi", newton_matrix)
         # a bound on steps where there is no slope; solutions do not change, as E[mu_0 s] = 0 there
@@ -218,7 +218,7 @@ class Equations:
         if (limited := step_fraction < 1).any():
             slope = (newton_rhs * newton_step).sum(axis=1)
             step_fraction = self._halved(step_fraction, limited, slope, output_step, score, field)
-        stepped_unknowns = unknowns + step_fraction[:, None] * newton_step
+        stepped_unknowns = newton_unknowns + step_fraction[:, None] * newton_step
         m, phi = stepped_unknowns[:, means] @ combine_m.T, stepped_unknowns[:, special, None]
         theta, theta_hat = (np.stack([phi_root, inverse_root]) @ phi).reshape(2, *o.special.shape)
         return Signal(m, theta, penalty * m, theta_hat)

@@ -115,20 +115,20 @@ def proximal_by_newton(
     """
     slope_at_t0 = derivative(t0)
     # rho' does not decrease, so the solution lies between t0 and t0 - V rho'(t0)
-    t_low, t_high = np.minimum(t0, t0 - V * slope_at_t0), np.maximum(t0, t0 - V * slope_at_t0)
+    prox_low, t_high = np.minimum(t0, t0 - V * slope_at_t0), np.maximum(t0, t0 - V * slope_at_t0)
     for kink, flat_start, flat_end in flats:
         at_kink = (flat_start <= t0) & (t0 <= flat_end)
-        t_low, t_high = np.where(at_kink, kink, t_low), np.where(at_kink, kink, t_high)
-    t = np.clip(t0 - V * slope_at_t0 / (1 + V * second(t0)), t_low, t_high)
-    last_step, converged = t_high - t_low, np.zeros(t.shape, dtype=bool)
+        prox_low, t_high = np.where(at_kink, kink, prox_low), np.where(at_kink, kink, t_high)
+    t = np.clip(t0 - V * slope_at_t0 / (1 + V * second(t0)), prox_low, t_high)
+    last_step, converged = t_high - prox_low, np.zeros(t.shape, dtype=bool)
     for _ in range(100):  # a few are enough
         residual = t - t0 + V * derivative(t)
         close_enough = np.abs(residual) < slack
-        t_low, t_high = np.where(residual < 0, t, t_low), np.where(residual > 0, t, t_high)
+        prox_low, t_high = np.where(residual < 0, t, prox_low), np.where(residual > 0, t, t_high)
         step = residual / (1 + V * second(t))
         # a step must stay in the bracket and shrink: Newton's method may cycle
-        accepted = (t - step >= t_low) & (t - step <= t_high) & (np.abs(step) <= last_step / 2)
-        next_t = np.where(accepted, t - step, np.where(close_enough, t, (t_low + t_high) / 2))
+        accepted = (t - step >= prox_low) & (t - step <= t_high) & (np.abs(step) <= last_step / 2)
+        next_t = np.where(accepted, t - step, np.where(close_enough, t, (prox_low + t_high) / 2))
         next_t = np.where(converged, t, next_t)
         t, last_step = next_t, np.abs(next_t - t)
         converged |= close_enough | (last_step <= 1e-15 * np.maximum(1.0, np.abs(t)))

@@ -156,8 +156,10 @@ def _solve_responses(
 
     def new_leverage(leverage: Array, rows: Indices) -> Array:
         def system(U: Array, which: Indices) -> tuple[Array, Array]:
-            at = rows[which]
-            return LeveragedGroup(table, leverage[which]).log_residual(U, alpha[at], lam[at])
+            leveraged_points = rows[which]
+            return LeveragedGroup(table, leverage[which]).log_residual(
+                U, alpha[leveraged_points], lam[leveraged_points]
+            )
 
         V[rows] = newton(system, V[rows], tol=1e-12).value
         fit = _fit(table, alpha[rows], V[rows], leverage)

@@ -315,6 +315,6 @@ def decoded(name: str, path: Path, what: str, decode: Callable[[BinaryIO], Conte
         except InvalidArgument:
             raise
         except Exception as error:  # gzip, zipfile and numpy raise a dozen kinds on damaged files
-            reason = str(error) or type(error).__name__
-            allowed = f"a whole {what}, not truncated or damaged ({reason:.200})"
+            decoding_error = str(error) or type(error).__name__
+            allowed = f"a whole {what}, not truncated or damaged ({decoding_error:.200})"
             raise InvalidArgument(name, str(path), allowed) from None

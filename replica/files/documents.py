@@ -150,11 +150,11 @@ def _tex(value: Any) -> str:
     if value is None or (isinstance(value, (float, np.floating)) and np.isnan(value)):
         return "--"
     if isinstance(value, (float, np.floating)):
-        digits, _, power = f"{value:.4g}".partition("e")
-        if digits.endswith("inf"):
-            return digits.replace("inf", r"$\infty$")
-        number = digits.replace("-", "$-$")
-        return rf"{number} $\cdot 10^{{{int(power)}}}$" if power else number
+        tex_digits, _, power = f"{value:.4g}".partition("e")
+        if tex_digits.endswith("inf"):
+            return tex_digits.replace("inf", r"$\infty$")
+        tex_number = tex_digits.replace("-", "$-$")
+        return rf"{tex_number} $\cdot 10^{{{int(power)}}}$" if power else tex_number
     if str(value).startswith("$"):
         return str(value)
     if re.fullmatch(r"[a-z]\^\d+", str(value)):

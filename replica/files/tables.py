@@ -36,10 +36,12 @@ def read_table(text: str) -> Any:
     separator = excel_line[1] if excel_line else max(",;\t", key=first_line.count)
     rows = csv.reader(StringIO(text, newline=""), delimiter=separator)
     filled_rows = [row for row in rows if row]
-    sizes = [len(row) for row in filled_rows]
-    if len({*sizes}) > 1:
-        other = next(i for i, size in enumerate(sizes) if size != sizes[0])
-        raise ValueError(f"{sizes[0]} cells in its first line, {sizes[other]} in row {other + 1}")
+    cells_in_line = [len(row) for row in filled_rows]
+    if len({*cells_in_line}) > 1:
+        other = next(i for i, size in enumerate(cells_in_line) if size != cells_in_line[0])
+        raise ValueError(
+            f"{cells_in_line[0]} cells in its first line, {cells_in_line[other]} in row {other + 1}"
+        )
     columns = [*zip(*filled_rows, strict=True)]
     header_rows = int(has_header(columns))
     table = pandas.DataFrame({k: typed(one[header_rows:]) for k, one in enumerate(columns)})

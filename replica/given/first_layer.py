@@ -210,14 +210,16 @@ class FirstLayer(Described):
     def _conditioned(self, directions: Array) -> Sequence[Conditioned]:
         """Pre-activations given the projections on ``directions``, for every component of the
         inputs."""
-        bias = self.bias
+        neuron_bias = self.bias
         if self.intercept:  # at a bias at which the neuron is not 0
             biases_tried = np.arange(-3.0, 4.0)
-            bias = np.append(bias, biases_tried[np.argmax(np.abs(self.student(biases_tried)))])
+            neuron_bias = np.append(
+                neuron_bias, biases_tried[np.argmax(np.abs(self.student(biases_tried)))]
+            )
         law = self.inputs or GaussianMixture(means=np.zeros((1, self.dimension)))
         covariances = [None] * len(law.means) if law.covariances is None else law.covariances
         input_components = zip(law.fractions.tolist(), law.means, covariances, strict=True)
-        return [condition(self._rows, bias, directions, *part) for part in input_components]
+        return [condition(self._rows, neuron_bias, directions, *part) for part in input_components]
 
     def stratified(
         self, level: int, count: int | None = None, last: int | None = None

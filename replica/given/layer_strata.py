@@ -47,8 +47,8 @@ class NodeMoments:
 
     def __init__(self, student: Activation, s: Any, c: Array, k_max: int) -> None:
         self.s, xp, (N, p) = s, namespace(s), s.shape
-        deviation = np.sqrt(np.where(c > 0, c, np.inf))
-        t = s / like(deviation, s)
+        preactivation_sd = np.sqrt(np.where(c > 0, c, np.inf))
+        t = s / like(preactivation_sd, s)
         lowest_shift, highest_shift = (to_host(extreme(t, axis=0)) for extreme in (xp.min, xp.max))
         # tables end at abs(t) = 1000
         self.tabulated = (c > 0) & (np.maximum(-lowest_shift, highest_shift) <= 1000.0)
@@ -123,17 +123,19 @@ def hermite_moments(student: Activation, s: Array, c: Array, k_max: int) -> Arra
     """d_k = E He_k(z) sigma(s + sqrt(c) z) / sqrt(k!) for k = 0 ... k_max, and E sigma^2:
     (k_max + 2, *shape of s)."""
     s, c = np.broadcast_arrays(s, c)
-    moments, spread_neurons = np.zeros((k_max + 2, *s.shape)), c > 0
-    moments[0] = student(s)
-    moments[-1] = moments[0] ** 2
+    hermite_d, spread_neurons = np.zeros((k_max + 2, *s.shape)), c > 0
+    hermite_d[0] = student(s)
+    hermite_d[-1] = hermite_d[0] ** 2
     if spread_neurons.any():
         shift_and_variance = s[spread_neurons], c[spread_neurons]
         mean_moment, first_moment, rest_moment = student.moments(*shift_and_variance)
-        moments[:2, spread_neurons] = mean_moment, first_moment
-        moments[-1, spread_neurons] = mean_moment**2 + first_moment**2 + rest_moment
+        hermite_d[:2, spread_neurons] = mean_moment, first_moment
+        hermite_d[-1, spread_neurons] = mean_moment**2 + first_moment**2 + rest_moment
         if k_max > 1:
-            moments[2:-1, spread_neurons] = student.hermite_coefficients(k_max, *shift_and_variance)
-    return moments
+            hermite_d[2:-1, spread_neurons] = student.hermite_coefficients(
+                k_max, *shift_and_variance
+            )
+    return hermite_d
 
 
 class Degree(NamedTuple):

@@ -192,16 +192,16 @@ def evaluate_at_bias(
     ``time_limit`` seconds a point."""
     classification_tolerance = 1e-8
     ridge_residual_tolerance = 1e-10
-    square = loss.is_square and not model.labels.channel  # so this is ridge regression
+    is_ridge = loss.is_square and not model.labels.channel  # so this is ridge regression
     if tol is None:
-        tol = RIDGE_QUADRATURE_TOLERANCE if square else LOSS_QUADRATURE_TOLERANCE
+        tol = RIDGE_QUADRATURE_TOLERANCE if is_ridge else LOSS_QUADRATURE_TOLERANCE
     task, seconds = Task(model, loss, alpha, lam, tol), time_limit * len(alpha)
     end_of_points = monotonic() + seconds
     try:
         with deadline(seconds):
             with deadline(time_limit):
                 _ = model.geometry  # a network's rows, once for all points
-            if square:
+            if is_ridge:
                 result, all_points = Evaluation(len(alpha)), np.arange(len(alpha))
                 solve_on_level = partial(_solve_ridge, task, result)
                 solve_on_growing_tables(result, all_points, solve_on_level, 1, table_at(model, 0))
@@ -217,12 +217,14 @@ def evaluate_at_bias(
     assert table is not None
     # A test error is a difference of terms of the size of the labels' power: of the squares that
     # (h - C)^2 - 2 P.g + S^2 has, C^2 + S^2 is at most twice that power and twice the error.
-    label_power = table.label_power.sum() - (0.0 if square else table.noise)  # Eqs. (4.7), (4.11)
+    label_power = table.label_power.sum() - (0.0 if is_ridge else table.noise)  # Eqs. (4.7), (4.11)
     is_rounded = (result.test_error < IN_DOUBT * label_power) | (result.train_error < 0)
-    result.close(ridge_residual_tolerance if square else LOSS_RESIDUAL_TOLERANCE, is_rounded)
+    result.close(ridge_residual_tolerance if is_ridge else LOSS_RESIDUAL_TOLERANCE, is_rounded)
     if model.labels.binary:
         class_rows = np.flatnonzero(result.converged)
-        class_tol = classification_tolerance if square else min(classification_tolerance, tol / 10)
+        class_tol = (
+            classification_tolerance if is_ridge else min(classification_tolerance, tol / 10)
+        )
         with suppress(GivenUp), deadline(end_of_points - monotonic()):
             class_error = classification_error(model, result.overlaps_at(class_rows), class_tol)
             result.store(class_rows, classification_error=class_error)

@@ -192,8 +192,8 @@ def _gradient(
                     continue
                 scale = max(abs(value), 0.0 if name in without_unit else 1.0)
                 # at r = 0, where errors jump, differences on one side tell, with the point itself
-                sides = (-np.inf, 0.0) if value < 0 else (0.0, np.inf)
-                low, high = ranges.get(name, sides)
+                slope_sides = (-np.inf, 0.0) if value < 0 else (0.0, np.inf)
+                low, high = ranges.get(name, slope_sides)
                 below, above = value - low < 0.1 * scale, high - value < 0.1 * scale
                 floor = np.maximum(agreement[1] * errors_here / max(abs(value), 1.0), 1e-300)
                 tolerances = {"rtol": agreement[0], "atol": 1.0}

@@ -230,9 +230,9 @@ class Grid:
 
     def thinned(self) -> "Grid":
         """The points at the first, the middle and the last value of every axis."""
-        sizes = {name: values.size for name, values in self.axes.items()}
-        kept = {name: [*dict.fromkeys((0, n // 2, n - 1))] for name, n in sizes.items()}
-        shape = [*sizes.values()]
+        axis_sizes = {name: values.size for name, values in self.axes.items()}
+        kept = {name: [*dict.fromkeys((0, n // 2, n - 1))] for name, n in axis_sizes.items()}
+        shape = [*axis_sizes.values()]
         points = np.arange(np.prod(shape)).reshape(shape)[np.ix_(*kept.values())].ravel()
         points_of_model = np.prod(shape) // len(self.models)  # whose axes are the last
         return replace(

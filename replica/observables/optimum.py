@@ -331,9 +331,9 @@ def _optimum(
     if not basins:
         raise ConvergenceError("the equations could be solved nowhere in the range", None)
     lowest = basins[0]
-    of, penalty = model(lowest.eta), lowest.lam if lam is None else lam
+    of, best_lam = model(lowest.eta), lowest.lam if lam is None else lam
     is_given = isinstance(of, Given)
-    point = solve_layer(of, **at, lam=penalty)[0] if is_given else solve(of, **at, lam=penalty)
+    point = solve_layer(of, **at, lam=best_lam)[0] if is_given else solve(of, **at, lam=best_lam)
     if point.status is Status.TIME:
         raise GivenUp(Status.TIME)
     return Optimum(point.lam, lowest.eta, point.test_error, lowest.at_edge, tuple(basins), point)

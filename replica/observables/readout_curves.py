@@ -143,16 +143,18 @@ def notes_of_sample(model: Given) -> list[str]:
     """Notes that all points of a sample have, on its rows; none of other models."""
     if not isinstance(model, FeatureSample):
         return []
-    labels, notes = model.labels, []
+    sample_labels, notes = model.labels, []
     if not (model.intercept or model.binary or model.classes):
-        uncentred = np.abs(labels.mean(axis=0)) > labels.std(axis=0)
+        uncentred = np.abs(sample_labels.mean(axis=0)) > sample_labels.std(axis=0)
         notes += [UNCENTRED] * bool(uncentred.any())
     if model.outputs > 1 and model.classes is None:  # () says that they are numbers
-        low = min(0, labels.min())  # of one class against the rest 1 and -1
-        shares = low in (-1, 0) and np.allclose((labels - low).sum(axis=1), 1 - low)
-        notes += [SHARES if shares else WHOLE] * bool(shares or (labels == np.rint(labels)).all())
+        low = min(0, sample_labels.min())  # of one class against the rest 1 and -1
+        shares = low in (-1, 0) and np.allclose((sample_labels - low).sum(axis=1), 1 - low)
+        notes += [SHARES if shares else WHOLE] * bool(
+            shares or (sample_labels == np.rint(sample_labels)).all()
+        )
     notes += [ROW_COUNT.format(model.columns[k] if model.columns else k) for k in model.row_counts]
-    many_repeated = model.repeated > 0.01 * len(labels)  # fewer hardly change an error
+    many_repeated = model.repeated > 0.01 * len(sample_labels)  # fewer hardly change an error
     return notes + [REPEATED_ROWS.format(model.repeated)] * many_repeated
 
 
@@ -180,29 +182,31 @@ def meet_rows(
 
     A point whose scale could not be solved is given up, but where a loss has no answer at all rows.
     """
-    columns = {name: column.copy() for name, column in points.columns.items()}
-    past = beyond(model, samples) & columns["converged"]
+    readout_columns = {name: column.copy() for name, column in points.columns.items()}
+    past = beyond(model, samples) & readout_columns["converged"]
     if not (past.any() and isinstance(model, FeatureSample) and model.strata is None):
-        return columns
+        return readout_columns
     penalties, of = np.unique(lam[past], return_inverse=True)
     most_rows = np.full(penalties.size, float(model.most_by_rows)), penalties, *accuracy
     row_errors, by_class = (evaluate(m, *most_rows).columns for m in (model, classes_of(model)))
     for name in ERRORS:
         # an error that is 0 tells no ratio
         both = (row_errors[name] > 0) & (by_class[name] > 0)
-        ratio = columns[name][past] / np.where(both, by_class[name], np.nan)[of]
-        columns[name][past] = np.where(both[of], ratio * row_errors[name][of], columns[name][past])
+        ratio = readout_columns[name][past] / np.where(both, by_class[name], np.nan)[of]
+        readout_columns[name][past] = np.where(
+            both[of], ratio * row_errors[name][of], readout_columns[name][past]
+        )
         stderr = f"{name}_stderr"
-        if stderr in columns:
-            columns[stderr][past] = ratio * row_errors[stderr][of]
+        if stderr in readout_columns:
+            readout_columns[stderr][past] = ratio * row_errors[stderr][of]
     for scale in (row_errors, by_class):
         has_failed = ~scale["converged"] & (scale["status"] != Status.ALL_ROWS)
         given_up = np.flatnonzero(past)[has_failed[of]]
-        columns["status"][given_up] = scale["status"][of][has_failed[of]]
-        columns["converged"][given_up] = False
-        for name in [name for name in columns if name.startswith(ERRORS)]:
-            columns[name][given_up] = np.nan
-    return columns
+        readout_columns["status"][given_up] = scale["status"][of][has_failed[of]]
+        readout_columns["converged"][given_up] = False
+        for name in [name for name in readout_columns if name.startswith(ERRORS)]:
+            readout_columns[name][given_up] = np.nan
+    return readout_columns
 
 
 def has_classes(model: Given) -> bool:
@@ -259,8 +263,8 @@ def layer_points(
         raise InvalidArgument("loss", loss.name, allowed)
     labels_vary = isinstance(model, FeatureMoments) and model.vary
     if isinstance(model, FeatureSample) and model.strata is not None and model.outputs == 1:
-        pairs = {*zip(model.strata.tolist(), model.labels.tolist(), strict=True)}
-        labels_vary = len(pairs) > len({stratum for stratum, _ in pairs})
+        strata_and_labels = {*zip(model.strata.tolist(), model.labels.tolist(), strict=True)}
+        labels_vary = len(strata_and_labels) > len({stratum for stratum, _ in strata_and_labels})
     if labels_vary and not loss.is_square:
         raise InvalidArgument("loss", loss.name, "the square where labels vary within a stratum")
     settings = loss, quadrature_tol or TOLERANCE, time_limit

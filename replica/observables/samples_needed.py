@@ -201,42 +201,44 @@ def samples_needed(
     if not solved.any():
         note = _unsolved_text(curve, tried)
         return SamplesNeeded(error, target, np.nan, np.nan, np.nan, False, curve, np.nan, note)
-    finite = curve.isel(samples=solved)
-    n, values = finite.samples.values, finite[error].values
-    stderr = np.asarray(finite.get(f"{error}_stderr", np.nan * finite[error]).values)
-    slack, band_width = np.nan_to_num(stderr), BARS * stderr
+    solved_curve = curve.isel(samples=solved)
+    n, tried_errors = solved_curve.samples.values, solved_curve[error].values
+    error_stderr = np.asarray(
+        solved_curve.get(f"{error}_stderr", np.nan * solved_curve[error]).values
+    )
+    slack, band_width = np.nan_to_num(error_stderr), BARS * error_stderr
     samples, low, high = (
         needed_on(n, errors, target, slack)
-        for errors in (values, values - band_width, values + band_width)
+        for errors in (tried_errors, tried_errors - band_width, tried_errors + band_width)
     )
     # of the number tried that is next to the answer
     log_samples = np.log(n[-1] if np.isnan(samples) else samples)
-    penalty = float(np.exp(np.interp(log_samples, np.log(n), np.log(finite.lam.values))))
+    penalty = float(np.exp(np.interp(log_samples, np.log(n), np.log(solved_curve.lam.values))))
     penalty = penalty if isinstance(lam, str) else float(lam)
     nearest = int(np.argmin(np.abs(np.log(n) - log_samples)))
     # the number tried below the answer counts, too: with more samples a note ends
     around = slice(max(nearest - 1, 0), nearest + 1)
-    noted = notes_of(model, finite)
+    noted = notes_of(model, solved_curve)
     if error == "test_error":
         noted.pop(SENSITIVE, None)  # a note on the other error
     notes = [note for note, has_note in noted.items() if has_note.values[around].any()]
     if SENSITIVE in notes and np.isfinite(samples):
-        cautious = needed_on(n, values / (1 - MOST_TOO_LOW), target, slack)
+        cautious = needed_on(n, tried_errors / (1 - MOST_TOO_LOW), target, slack)
         enough = f"{cautious:.4g}" if np.isfinite(cautious) else f"more than {n[-1]:g}"
         notes.append(f"where it is {100 * MOST_TOO_LOW:g} % too low, {enough} samples are needed")
     beyond_rows = bool(np.any(beyond(model, samples)))
     if beyond_rows and beyond_note(model) not in notes:
         notes.append(beyond_note(model))
-    if lam == BEST and "lam" in str(finite.at_edge.values[nearest]).split():
+    if lam == BEST and "lam" in str(solved_curve.at_edge.values[nearest]).split():
         notes.append(BEST_AT_END)
-    if np.isfinite(samples + stderr[-1]) and np.isnan(high):
+    if np.isfinite(samples + error_stderr[-1]) and np.isnan(high):
         still = f"the error plus {BARS} standard errors is still above {target:g} at {n[-1]:g}"
         notes.append(f"high is not known: {still} samples, the largest tried (most= tries more)")
-    if (rises_at := n[(n > samples) & (values > target)]).size:
+    if (rises_at := n[(n > samples) & (tried_errors > target)]).size:
         rise = f"the error rises above {target:g} again, at {rises_at[0]:g} samples"
         notes.append(f"{rise}, by less than its standard error over test rows")
     # of those below the last error that is too large nothing is asked
-    too_large = n[(values > target) & ~(n > samples)].max(initial=0)
+    too_large = n[(tried_errors > target) & ~(n > samples)].max(initial=0)
     if (unsolved := tried[~solved & (tried > too_large)]).size:
         notes.append(_unsolved_text(curve, unsolved))
     if np.isnan(samples):

@@ -232,8 +232,10 @@ class Solution(Displayed):
         star at this point."""
         (name, value), (_, lam) = self.place.items()
         fewest = max(value / 10, 1.0) if name == "samples" else value / 10
-        rows = len(self.model.labels) if isinstance(self.model, FeatureSample) else np.inf
-        most = max(value, min(10 * value, rows))  # few rows may be too few for Gaussian strata
+        sample_rows = len(self.model.labels) if isinstance(self.model, FeatureSample) else np.inf
+        most = max(
+            value, min(10 * value, sample_rows)
+        )  # few rows may be too few for Gaussian strata
         axes: dict[str, Any] = {name: np.geomspace(fewest, most, 41), "lam": lam}
         curve = solve_grid(self.model, **axes, loss=self.loss).dataset()
         ax = plot_curve(curve, ax)

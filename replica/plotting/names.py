@@ -109,10 +109,12 @@ def class_names(model: Any) -> list[str]:
 def shared_settings(curve: Any, varying: Container[str] = ()) -> dict[str, Any]:
     """Settings that all points of a data set share, but for those ``varying``: its attributes, and
     its coordinates of one value."""
-    shared = {name: value for name, value in curve.attrs.items() if name not in curve.coords}
+    common_settings = {
+        name: value for name, value in curve.attrs.items() if name not in curve.coords
+    }
     single_values = {name: one.values.item() for name, one in curve.coords.items() if one.size == 1}
-    shared |= {name: value for name, value in single_values.items() if name not in varying}
-    return with_theory(shared, {*curve.attrs, *curve.coords})
+    common_settings |= {name: value for name, value in single_values.items() if name not in varying}
+    return with_theory(common_settings, {*curve.attrs, *curve.coords})
 
 
 def with_theory(described: Mapping[str, Any], known: Container[str]) -> dict[str, Any]:
@@ -152,7 +154,7 @@ def settings(described: Mapping[str, Any]) -> list[str]:
     """
     # attributes to run a simulation again, not its problem
     unstated = ("simulated", "test_samples", "rng", "spawn_key", "versions")
-    pieces = []
+    title_pieces = []
     named_first = {name: described[name] for name in ("student", "target") if name in described}
     for name, stated in (named_first | dict(described)).items():
         # as NetCDF holds them
@@ -165,17 +167,19 @@ def settings(described: Mapping[str, Any]) -> list[str]:
             continue
         nested = np.ndim(value) == 2
         if name in (*named_first, "loss"):
-            pieces.append(f"{plain(str(value))} {name}")
+            title_pieces.append(f"{plain(str(value))} {name}")
         elif name == "theory":  # of a comparison a sentence, which its legend has
-            pieces += [THEORIES[value]] if value in THEORIES else []
+            title_pieces += [THEORIES[value]] if value in THEORIES else []
         elif name == "seeds":
-            pieces.append(f"{'/'.join(map(str, np.atleast_1d(value)))} seeds")
+            title_pieces.append(f"{'/'.join(map(str, np.atleast_1d(value)))} seeds")
         elif value is True:
-            pieces.append(name.replace("_", " "))
+            title_pieces.append(name.replace("_", " "))
         else:
             pairs = [f"({', '.join(map(number_text, pair))})" for pair in value] if nested else []
-            pieces.append(setting(name, value) if not nested else f"{name} ${', '.join(pairs)}$")
-    return pieces
+            title_pieces.append(
+                setting(name, value) if not nested else f"{name} ${', '.join(pairs)}$"
+            )
+    return title_pieces
 
 
 # No two are close for those who confuse red and green: blue, orange, plum, sky, brown, navy, grey

@@ -128,14 +128,14 @@ def plot_spectrum(
         ax.set_xscale("log")
     from_zero(ax)
     marks: dict[str, Any] = {"theory": ("|", hue(0), 12), "simulated": ("o", "black", 4)}
-    for source, beyond in outliers.items():
-        if beyond:
+    for source, outlier_places in outliers.items():
+        if outlier_places:
             marker, colour, size = marks[source]
             style: dict[str, Any] = {"color": colour, "markersize": size, "markeredgewidth": 1.5}
             style |= {"markerfacecolor": "none", "linestyle": "none", "clip_on": False}
             style["label"] = f"outlier, {source}"
-            above = [0.04] * len(beyond)  # the axis
-            ax.plot(beyond, above, marker, transform=ax.get_xaxis_transform(), **style)
+            above = [0.04] * len(outlier_places)  # the axis
+            ax.plot(outlier_places, above, marker, transform=ax.get_xaxis_transform(), **style)
     if spectrum.outliers.size and not outliers["theory"] and width is None:  # they grow with p
         positions = ", ".join(rf"${x:.3g}\,p$" for x in spectrum.outliers[:2])
         beyond_axes: dict[str, Any] = {"transform": ax.transAxes, "clip_on": False}

@@ -175,7 +175,7 @@ class Activation:
         :func:`solvers.quadrature.expectation`.
         """
         s, c = np.broadcast_arrays(s, c)
-        pairs = np.stack([s, np.sqrt(c)]).reshape(2, -1, 1)
+        shifts_and_roots = np.stack([s, np.sqrt(c)]).reshape(2, -1, 1)
         # panels in x end at the kinks, and are about |x| wide
         panel_ends_x = np.concatenate([PANEL_ENDS, self.kinks])
         family = "gauss-legendre" if self.kinks else "trapezoid, gauss-legendre"
@@ -188,7 +188,9 @@ class Activation:
             ).value
 
         try:  # blocks of 512 fit in the cache
-            blocks = [block(*pair) for pair in np.split(pairs, range(512, s.size, 512), axis=1)]
+            blocks = [
+                block(*pair) for pair in np.split(shifts_and_roots, range(512, s.size, 512), axis=1)
+            ]
         except QuadratureError as error:
             raise QuadratureError(f"activation {self.name}: {error}") from None
         return np.concatenate(blocks, axis=1).reshape(-1, *s.shape)

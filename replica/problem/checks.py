@@ -312,21 +312,27 @@ def stacked(given: dict[str, Any], axes: dict[str, int]) -> dict[str, Array]:
     The first array has p as the length of its last axis.  Arrays without the axis of the cases are
     repeated; arrays given as None are 0.
     """
-    first = next(iter(axes))
-    stack = {
-        name: plain_array(name, x) for name, x in given.items() if x is not None or name == first
+    first_name = next(iter(axes))
+    case_arrays = {
+        name: plain_array(name, x)
+        for name, x in given.items()
+        if x is not None or name == first_name
     }
-    named_arrays = ((stack[name], axis_count) for name, axis_count in axes.items() if name in stack)
-    N = next((len(x) for x, axis_count in named_arrays if x.ndim > axis_count), 1)
-    array_length = stack[first].shape[-1] if stack[first].ndim else 1
+    named_arrays = (
+        (case_arrays[name], axis_count) for name, axis_count in axes.items() if name in case_arrays
+    )
+    case_count = next((len(x) for x, axis_count in named_arrays if x.ndim > axis_count), 1)
+    array_length = case_arrays[first_name].shape[-1] if case_arrays[first_name].ndim else 1
     for name, axis_count in axes.items():
-        one = (array_length,) * axis_count
-        case_array = stack.get(name, np.zeros(one))
-        if case_array.shape not in (one, (N, *one)) or not case_array.size:
-            allowed = f"of shape {(N, *one)}" + (f", or {one} for all" if one else ", or a number")
+        case_shape = (array_length,) * axis_count
+        case_array = case_arrays.get(name, np.zeros(case_shape))
+        if case_array.shape not in (case_shape, (case_count, *case_shape)) or not case_array.size:
+            allowed = f"of shape {(case_count, *case_shape)}" + (
+                f", or {case_shape} for all" if case_shape else ", or a number"
+            )
             raise InvalidArgument(name, f"shape {case_array.shape}", allowed)
-        stack[name] = np.broadcast_to(case_array, (N, *one))
-    return stack
+        case_arrays[name] = np.broadcast_to(case_array, (case_count, *case_shape))
+    return case_arrays
 
 
 def check_bytes(need: float, name: str, value_text: Any, allowed: str) -> None:

@@ -232,8 +232,10 @@ def _slope_and_root(factor: Array, spikes: int, L: Array) -> tuple[Array, Array]
     variances far below 1 would be lost.
     """
     spike_rows, zeta_rows = factor[:spikes], factor[spikes:]
-    noise = 1e-15 * float((factor**2).sum(axis=1).max())
-    spike_root = triangular_root(spike_rows @ spike_rows.T, noise)  # kappa_1 is a function of z_1
+    rounding_size = 1e-15 * float((factor**2).sum(axis=1).max())
+    spike_root = triangular_root(
+        spike_rows @ spike_rows.T, rounding_size
+    )  # kappa_1 is a function of z_1
     spike_root = np.pad(spike_root, [(0, 0), (0, spikes - spike_root.shape[1])])
     z_of_g = np.linalg.pinv(spike_root) @ spike_rows  # of g
     zeta_regression = zeta_rows @ z_of_g.T
@@ -242,7 +244,7 @@ def _slope_and_root(factor: Array, spikes: int, L: Array) -> tuple[Array, Array]
     zeta_sizes = np.pad(zeta_sizes, (0, len(rotation) - len(zeta_sizes)))
     zeta_root = (rotation * zeta_sizes) @ rotation.T
     argument_slopes = L @ zeta_root
-    entering_root = triangular_root(argument_slopes @ argument_slopes.T, noise)  # (T, q)
+    entering_root = triangular_root(argument_slopes @ argument_slopes.T, rounding_size)  # (T, q)
     rows = np.linalg.pinv(entering_root) @ argument_slopes
     tau_basis = np.concatenate([rows, null_space(rows).T]) if len(rows) else np.eye(len(zeta_root))
     zeta_root = zeta_root @ tau_basis.T

@@ -42,26 +42,26 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
             by_column = "list(labels)" if hasattr(labels, "columns") else f"range({y.shape[1]})"
             raise _ambiguous("one 1 in each row", by_column)
         return _varying_labels(y), classes
-    found = np.unique(y)
+    class_values = np.unique(y)
     if names is not None:
-        if not np.array_equal(np.sort(names), found):
-            allowed = f"those of the labels, each once: {', '.join(map(str, found[:20]))}"
+        if not np.array_equal(np.sort(names), class_values):
+            allowed = f"those of the labels, each once: {', '.join(map(str, class_values[:20]))}"
             raise InvalidArgument("classes", classes, allowed)
-        found = names
-    elif y.dtype.kind == "f" and found.tolist() != [0, 1]:
-        has_few_labels = 2 <= len(found) <= most_classes and found.tolist() != [-1, 1]
-        if has_few_labels and (found == np.rint(found)).all():
-            raise _ambiguous(f"{len(found)} whole numbers of type float")
+        class_values = names
+    elif y.dtype.kind == "f" and class_values.tolist() != [0, 1]:
+        has_few_labels = 2 <= len(class_values) <= most_classes and class_values.tolist() != [-1, 1]
+        if has_few_labels and (class_values == np.rint(class_values)).all():
+            raise _ambiguous(f"{len(class_values)} whole numbers of type float")
         return _varying_labels(finite_array("labels", y, 1)), None
-    elif 2 < len(found) <= most_classes and y.dtype.kind == "i" and found[0] == -1:
+    elif 2 < len(class_values) <= most_classes and y.dtype.kind == "i" and class_values[0] == -1:
         raise _ambiguous(f"-1, often the code of a missing class, in {(y < 0).sum()} rows")
-    elif len(found) > most_classes:
-        raise _ambiguous(f"{len(found)} names or whole numbers, more than {most_classes}")
-    if len(found) < 2:
-        raise InvalidArgument("labels", f"{found[0]} in all rows", "of two classes or more")
-    if len(found) == 2:
-        return np.where(y == found[1], 1.0, -1.0), None
-    return np.asarray(y[:, None] == found, float), tuple(found.tolist())
+    elif len(class_values) > most_classes:
+        raise _ambiguous(f"{len(class_values)} names or whole numbers, more than {most_classes}")
+    if len(class_values) < 2:
+        raise InvalidArgument("labels", f"{class_values[0]} in all rows", "of two classes or more")
+    if len(class_values) == 2:
+        return np.where(y == class_values[1], 1.0, -1.0), None
+    return np.asarray(y[:, None] == class_values, float), tuple(class_values.tolist())
 
 
 def _ambiguous(got: str, names: str = "np.unique(labels)") -> InvalidArgument:
@@ -111,10 +111,10 @@ def without_gaps(name: str, values: Any, text_too: bool = False) -> Array:
     if np.ma.is_masked(values):
         values = np.where(np.ma.getmask(values), None, values)
     label_array = any_array(name, values)
-    kind, is_missing = label_array.dtype.kind, np.array(False)
-    if kind in "fcmM":
+    dtype_kind, is_missing = label_array.dtype.kind, np.array(False)
+    if dtype_kind in "fcmM":
         is_missing = ~np.isfinite(label_array)
-    elif kind in "USO":  # numpy makes text of what is missing
+    elif dtype_kind in "USO":  # numpy makes text of what is missing
         each = np.array(values, dtype=object).reshape(label_array.shape)
         is_text = np.vectorize(lambda entry: isinstance(entry, str), otypes=[bool])(each)
         missing_text = np.vectorize(lambda entry: str(entry) in MISSING, otypes=[bool])(each)
@@ -125,7 +125,7 @@ def without_gaps(name: str, values: Any, text_too: bool = False) -> Array:
         allowed = f"known in every row: leave out rows without {name}, of the features too"
         allowed += " (classes=np.unique(labels) if such text names a class)" * text_too
         raise InvalidArgument(name, f"{gap}{gap_rows.size} such rows", allowed)
-    if kind in "USO":
+    if dtype_kind in "USO":
         with suppress(ValueError):  # of lists of several lengths
             label_array = np.array(each.tolist())
         several_names = is_text.any() and each.shape[1:] not in ((), (1,))

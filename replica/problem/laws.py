@@ -59,13 +59,15 @@ class Law:
 
         The density may be infinite at an end or have a kink in the middle.
         """
-        law = self.distribution
+        scipy_law = self.distribution
         logits = np.arange(41.0)  # the truncated tails have probability 4e-18 each
-        law_quantiles = np.concatenate([law.ppf(expit(-logits[::-1])), law.isf(expit(-logits[1:]))])
+        law_quantiles = np.concatenate(
+            [scipy_law.ppf(expit(-logits[::-1])), scipy_law.isf(expit(-logits[1:]))]
+        )
         edges = np.arcsinh(law_quantiles / scale)
         edges = np.sort(np.append(edges, np.linspace(edges[0], edges[-1], len(logits))))
         law_nodes, law_weights = (array.ravel() for array in composite_legendre(16, edges))
-        law_density = np.asarray(law.pdf(scale * np.sinh(law_nodes)), dtype=float)
+        law_density = np.asarray(scipy_law.pdf(scale * np.sinh(law_nodes)), dtype=float)
         law_density[np.isinf(law_density)] = 0.0  # at nodes that round to an end
         law_weights = law_weights * law_density * np.cosh(law_nodes)
         return Rule(law_nodes, law_weights / law_weights.sum())

@@ -79,13 +79,15 @@ class MultiIndex:
     planes: Any = ()
 
     def __post_init__(self) -> None:
-        largest = max(NODES_PER_AXIS)
+        most_directions = max(NODES_PER_AXIS)
         try:
             assign(self, dimension=operator.index(self.dimension))
         except TypeError:
             assign(self, dimension=0)
-        if not 1 <= self.dimension <= largest:
-            raise InvalidArgument("dimension", self.dimension, f"an integer from 1 to {largest}")
+        if not 1 <= self.dimension <= most_directions:
+            raise InvalidArgument(
+                "dimension", self.dimension, f"an integer from 1 to {most_directions}"
+            )
         assign(self, planes=_checked_planes(self.planes, self.dimension))
         check_elementwise("target", self.name, self.function, self.dimension)
 

@@ -62,7 +62,7 @@ def class_of(strata: SampleNodes, count: float, step_trained: bool, read: bool) 
     """The class of ``count`` samples over dimension, which the step is trained on or not
     (``step_trained``), and the readout has ``read`` or not.  Eqs. (21.6), (21.8)"""
     Q, A = strata.nodes_q, len(strata.neurons)
-    shape = -1, Q
+    node_shape = -1, Q
     input_count = strata.weights.size // Q
     form, residual_k = np.zeros((input_count, 5 * A, 5 * A)), np.zeros((A, input_count, Q, 5 * A))
     class_noise, coefficients = np.zeros((A, input_count, Q)), np.zeros((A, input_count, Q, 5))
@@ -75,17 +75,19 @@ def class_of(strata: SampleNodes, count: float, step_trained: bool, read: bool) 
         form[:, z, scalars] = form[:, scalars, z] = linear
         form[:, hat, scalars] = form[:, scalars, hat] = -own_push[:, None] * rest
         pushed = n.slope_omega * n.own
-        residual_k[k, ..., z] = (pushed * kind.h2 - n.slope_z).reshape(shape)
-        residual_k[k, ..., V] = -n.slope_omega.reshape(shape)
-        residual_k[k, ..., hat] = (n.own * (n.by_rest - pushed * kind.rest)).reshape(shape)
+        residual_k[k, ..., z] = (pushed * kind.h2 - n.slope_z).reshape(node_shape)
+        residual_k[k, ..., V] = -n.slope_omega.reshape(node_shape)
+        residual_k[k, ..., hat] = (n.own * (n.by_rest - pushed * kind.rest)).reshape(node_shape)
         residual_scalars = n.by_scalars - pushed * n.by_rest_of_scalars
         residual_k[k, ..., scalars] = residual_scalars.T.reshape(input_count, Q, 2)
-        class_noise[k] = (n.variance - pushed * (2 * n.by_rest - pushed * kind.rest)).reshape(shape)
+        class_noise[k] = (n.variance - pushed * (2 * n.by_rest - pushed * kind.rest)).reshape(
+            node_shape
+        )
         label_terms = n.mean, *n.scalars, n.initial, n.by_pairs
         coefficients[k] = np.stack(label_terms, axis=-1).reshape(input_count, Q, 5)
     own_push = strata.push if step_trained else np.zeros_like(strata.push)
     along = np.vstack([strata.s, strata.q + own_push, own_push]).reshape(-1, input_count, Q)
-    weights, labels = (count * strata.weights).reshape(shape), strata.y.reshape(shape)
+    weights, labels = (count * strata.weights).reshape(node_shape), strata.y.reshape(node_shape)
     return SampleClass(weights, form, residual_k, class_noise, coefficients, along, labels, read)
 
 
@@ -133,12 +135,12 @@ def form_at(sample_class: SampleClass, g: Array, lam: Array | float, G: Array) -
 def cavity_map(sample_classes: list[SampleClass], forms: Forms, links: Array) -> Array:
     """Covariance of the fields under all samples' ``forms``: the right-hand side (T_0 + <Q>)^-1 of
     (21.7)."""
-    F, total = len(links), links
+    F, inverse_G = len(links), links
     for sample_class, form in zip(sample_classes, forms, strict=True):
-        total = total + np.tensordot(sample_class.weights.sum(axis=1), form.S[:, :F, :F], 1)
+        inverse_G = inverse_G + np.tensordot(sample_class.weights.sum(axis=1), form.S[:, :F, :F], 1)
         form_w = form.w[..., :F].reshape(-1, F)
-        total = total + (form_w.T * (sample_class.weights / form.D).ravel()) @ form_w
-    return np.linalg.inv(total)
+        inverse_G = inverse_G + (form_w.T * (sample_class.weights / form.D).ravel()) @ form_w
+    return np.linalg.inv(inverse_G)
 
 
 def cavity_jacobian(sample_classes: list[SampleClass], forms: Forms, mapped: Array) -> Array:

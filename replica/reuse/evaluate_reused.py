@@ -82,28 +82,30 @@ class Readout(CavityEquations):
     def quadratic(self, g: Array, G: Array, forms: Forms) -> tuple[Array, Array, Array]:
         """The quadratic function 2 S of (21.9) of the readout unknowns Theta: its matrix M (K, K),
         vector v (K,) and constant c, in Theta M Theta + 2 v Theta + c."""
-        A, F, unknowns = self.kinds, len(G), self.places
-        K = unknowns.pairs.stop
+        A, F, row_places = self.kinds, len(G), self.places
+        K = row_places.pairs.stop
         matrix_dtype = np.result_type(g, *(form.D for form in forms))
         M = np.zeros((K + 1,) * 2, matrix_dtype)  # the last for the rest of the field
-        M[unknowns.fields, unknowns.fields] = np.kron(np.eye(len(self.strata.s) + 2), self.links)
-        along, own = (slice(end - F, end) for end in (unknowns.m.start - F, unknowns.m.start))
+        M[row_places.fields, row_places.fields] = np.kron(
+            np.eye(len(self.strata.s) + 2), self.links
+        )
+        along, own = (slice(end - F, end) for end in (row_places.m.start - F, row_places.m.start))
         M[own, own] = -np.linalg.inv(G)
-        M[unknowns.m, unknowns.m] = np.eye(A) / self.dimension  # the price of m^2
-        M[unknowns.initial, unknowns.initial] = np.eye(A) / 2
-        M[unknowns.pairs, unknowns.pairs] = np.eye(A)
-        M[unknowns.scalars, unknowns.multipliers] = np.eye(2 * A)
-        M[unknowns.multipliers, unknowns.scalars] = np.eye(2 * A)
+        M[row_places.m, row_places.m] = np.eye(A) / self.dimension  # the price of m^2
+        M[row_places.initial, row_places.initial] = np.eye(A) / 2
+        M[row_places.pairs, row_places.pairs] = np.eye(A)
+        M[row_places.scalars, row_places.multipliers] = np.eye(2 * A)
+        M[row_places.multipliers, row_places.scalars] = np.eye(2 * A)
         scalar_noise = block_diag(*(n.scalar_noise for n in self.strata.neurons))
-        M[unknowns.multipliers, unknowns.multipliers] = -scalar_noise
+        M[row_places.multipliers, row_places.multipliers] = -scalar_noise
         for sample_class, form in zip(self.samples, forms, strict=True):
             # fields at q = 0, and what q adds
             w, field_start = sample_class.weights.sum(axis=1), sample_class.along[..., 0].copy()
             field_start[-2] = field_start[-1]
             linear_fields = np.zeros((len(w), 5 * A, K + 1))
             field_map = np.einsum("ke,fg->efkg", field_start, np.eye(F))
-            linear_fields[:, :F, unknowns.fields] = field_map.reshape(len(w), F, -1)
-            linear_fields[:, F:, unknowns.multipliers] = -np.eye(2 * A) / self.strata.alpha0
+            linear_fields[:, :F, row_places.fields] = field_map.reshape(len(w), F, -1)
+            linear_fields[:, F:, row_places.multipliers] = -np.eye(2 * A) / self.strata.alpha0
             form_image = form.S @ linear_fields
             M += np.tensordot(linear_fields * w[:, None, None], form_image, ((0, 1), (0, 1)))
             M[along, along] += np.tensordot(w, form.S[:, :F, :F], 1)

@@ -233,10 +233,12 @@ class TrainedRows:
             step = solve_rows(residual_by_x, pencil_residual)
             averages -= step
             size = 1 + np.abs(averages).max(axis=1, keepdims=True, initial=0.0)
-            solved = (np.abs(step) <= 1e-8 * size).all(axis=1)  # the remaining error is its square
-            if solved.all():
+            pencil_solved = (np.abs(step) <= 1e-8 * size).all(
+                axis=1
+            )  # the remaining error is its square
+            if pencil_solved.all():
                 break
-        averages = np.where(solved[:, None], averages, np.nan)
+        averages = np.where(pencil_solved[:, None], averages, np.nan)
         return np.where(self._on_right_branch(self.trace(averages, K))[:, None], averages, np.nan)
 
     def _on_right_branch(self, G: Array) -> NDArray[np.bool_]:

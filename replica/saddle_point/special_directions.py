@@ -44,20 +44,20 @@ class _SampleBlock:
     """
 
     def __init__(self, rows: TrainedRows, step_index: int, G: Array, rotation: Array) -> None:
-        b, A, step = rows.batches[step_index], rows.groups, rows.steps[step_index]
-        self.batch, Gh = b, G[:, step, step] / b.alpha
+        batch, A, step = rows.batches[step_index], rows.groups, rows.steps[step_index]
+        self.batch, Gh = batch, G[:, step, step] / batch.alpha
         row, column = (rows.active[entry] for entry in rows.entries[:2])
-        self.Q = np.zeros((len(G), 2 * A, 2 * A, len(b.weights)), G.dtype)
+        self.Q = np.zeros((len(G), 2 * A, 2 * A, len(batch.weights)), G.dtype)
         self.Q[:, row, column] = self.Q[:, column, row] = rows.sample_resolvent(step_index, G)
         self.rest = np.eye(2 * A)[..., None] - Gh[:, None] @ self.Q
         self.of_delta = rows.norms * self._times_Y(self.rest)
         moments_on_delta = self._times_Y(Gh[:, None] @ self.of_delta.swapaxes(1, 2))  # Y^T J Y
 
-        scale = np.ones((len(b.products) - 1, 1, 1))
-        scale[-1] = b.alpha**-0.5  # e, along which x is phi / sqrt(alpha)
+        scale = np.ones((len(batch.products) - 1, 1, 1))
+        scale[-1] = batch.alpha**-0.5  # e, along which x is phi / sqrt(alpha)
         on_x, mixed = (
-            _average(b.products[1:, 1:], self.Q),
-            _average(b.products[0, 1:], self.of_delta),
+            _average(batch.products[1:, 1:], self.Q),
+            _average(batch.products[0, 1:], self.of_delta),
         )
         self.solved = np.linalg.inv(np.eye(2 * A) - on_x[:, -1, -1] @ Gh)  # Eq. (18.10)
         self.along = np.concatenate([scale * on_x[:, -1], mixed[:, -1:].swapaxes(2, 3)], axis=1)
@@ -66,10 +66,12 @@ class _SampleBlock:
         self.pencil[:, :-1, :-1] += scale[:, None] * scale * on_x  # Eq. (18.11)
         self.pencil[:, :-1, -1] += scale * mixed
         self.pencil[:, -1, :-1] += (scale * mixed).swapaxes(2, 3)
-        norm_part = np.block([[np.diag(b.v), np.diag(b.g)], [np.diag(b.g), np.zeros((A, A))]])
-        self.pencil[:, -1, -1] += norm_part - _average(b.weights, moments_on_delta)
+        norm_part = np.block(
+            [[np.diag(batch.v), np.diag(batch.g)], [np.diag(batch.g), np.zeros((A, A))]]
+        )
+        self.pencil[:, -1, -1] += norm_part - _average(batch.weights, moments_on_delta)
         direction_order = np.insert(np.arange(len(rotation)), DELTA, len(rotation))
-        self.places = block_diag(b.directions @ rotation, 1.0)[:, direction_order]
+        self.places = block_diag(batch.directions @ rotation, 1.0)[:, direction_order]
 
     def _times_Y(self, sample_matrices: Array) -> Array:
         """Product f Y at every node, with Y = [[F, lam], [L, 0]], rows of x and columns of
@@ -84,18 +86,20 @@ class _SampleBlock:
         It is E r r^T / alpha with r = Q z + (1 - Q Gh) f, plus the same for directions on which no
         label depends.
         """
-        b, z_places = self.batch, self.places @ z
+        batch, z_places = self.batch, self.places @ z
         stationary_k = -self.solved @ (self.along.swapaxes(2, 3) @ z_places[..., None]).sum(axis=1)
-        r = np.empty((len(z), len(b.products), *self.Q.shape[2:]), z.dtype)
+        r = np.empty((len(z), len(batch.products), *self.Q.shape[2:]), z.dtype)
         r[:, 0] = np.einsum("pijm,pj->pim", self.of_delta, z_places[:, -1])
         r[:, 1:] = np.einsum("pijm,paj->paim", self.Q, z_places[:, :-1])
-        r[:, -1] *= b.alpha**-0.5
+        r[:, -1] *= batch.alpha**-0.5
         r[:, -1] += np.einsum("pijm,pj->pim", self.rest, stationary_k[..., 0])
-        labels = np.einsum("abm,paim,pbjm->pij", b.products, r, r, optimize=True)
+        known_directions = np.einsum("abm,paim,pbjm->pij", batch.products, r, r, optimize=True)
         other_directions = z - self.places[:-2].T @ z_places[:, :-2]
         other_directions[:, DELTA] = 0.0
         r = np.einsum("pijm,paj->paim", self.Q, other_directions)
-        return (labels + np.einsum("m,paim,pajm->pij", b.weights, r, r, optimize=True)) / b.alpha
+        return (
+            known_directions + np.einsum("m,paim,pajm->pij", batch.weights, r, r, optimize=True)
+        ) / batch.alpha
 
 
 class Special:

@@ -103,17 +103,17 @@ class SpectralDensity(Displayed):
         0 outside the edges, infinite at 0 where it diverges, NaN where no solution was found.
         """
         x = np.asarray(x, dtype=float)
-        density = np.where(np.isnan(x), np.nan, 0.0)
+        density_at_x = np.where(np.isnan(x), np.nan, 0.0)
         for interval, (low_edge, high_edge) in enumerate(self.edges):
             between_edges = (x > max(low_edge, SMALLEST_X * high_edge)) & (x < high_edge)
             if between_edges.any():
-                density[between_edges] = self._density(x[between_edges], interval)
+                density_at_x[between_edges] = self._density(x[between_edges], interval)
             near_zero = (low_edge == 0) & (x >= 0) & (x <= SMALLEST_X * high_edge)
             if near_zero.any():
                 least_x, least_density, power_of_x = self._towards_zero(interval)
                 with np.errstate(divide="ignore"):
-                    density[near_zero] = least_density * (x[near_zero] / least_x) ** power_of_x
-        return density
+                    density_at_x[near_zero] = least_density * (x[near_zero] / least_x) ** power_of_x
+        return density_at_x
 
     def _towards_zero(self, interval: int) -> tuple[float, float, float]:
         """The least x of an interval at which the density is solved for, that density, and the

@@ -115,11 +115,13 @@ def structured_directions(law: GaussianMixture) -> Array:
     span = [*law.means, *(law.each_covariance - np.eye(law.dimension)).reshape(-1, law.dimension)]
     axes, structure_sizes, _ = np.linalg.svd(np.array(span).T, full_matrices=False)
     axes = axes[:, structure_sizes > 1e-12 * max(structure_sizes[0], 1e-300)]
-    axis = axes @ axes[:1].T  # projection of the first coordinate
-    if np.linalg.norm(axis) > 1e-9:
-        axis = axis / np.linalg.norm(axis)
-        other_axes = np.linalg.svd(axes - axis @ (axis.T @ axes))[0][:, : axes.shape[1] - 1]
-        axes = np.hstack([axis, other_axes])
+    structured_axis = axes @ axes[:1].T  # projection of the first coordinate
+    if np.linalg.norm(structured_axis) > 1e-9:
+        structured_axis = structured_axis / np.linalg.norm(structured_axis)
+        other_axes = np.linalg.svd(axes - structured_axis @ (structured_axis.T @ axes))[0][
+            :, : axes.shape[1] - 1
+        ]
+        axes = np.hstack([structured_axis, other_axes])
     return np.asarray(axes * np.where(axes[0] < 0, -1.0, 1.0))
 
 

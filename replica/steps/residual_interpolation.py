@@ -108,8 +108,8 @@ def on_few_nodes(
         for owner, rho, weights in rho_blocks:
             single_rho[owner, 0], rho_moments[:, owner, 0] = rho, weights
         return single_rho, rho_moments
-    lowest_rho, high = rho_ends
-    noiseless_nodes = _nodes_between(lowest_rho, high, root, RHO_NODES[level])
+    lowest_rho, highest_rho = rho_ends
+    noiseless_nodes = _nodes_between(lowest_rho, highest_rho, root, RHO_NODES[level])
     chebyshev_moments = noiseless_nodes.zero_moments(kinds, place_count)
     for rho_block in rho_blocks:
         noiseless_nodes.add_to(chebyshev_moments, *rho_block)
@@ -117,12 +117,14 @@ def on_few_nodes(
     if not widest_noise:
         return noiseless_nodes.rho[None], noiseless_weights
     noise_margin = HALF_WIDTH * np.sqrt(widest_noise)
-    nodes = _nodes_between(lowest_rho - noise_margin, high + noise_margin, root, RHO_NODES[level])
+    noisy_nodes = _nodes_between(
+        lowest_rho - noise_margin, highest_rho + noise_margin, root, RHO_NODES[level]
+    )
     noise_matrix = sum(
-        noise_share * _noise_matrix(nodes, noiseless_nodes.rho, variance, root, level)
+        noise_share * _noise_matrix(noisy_nodes, noiseless_nodes.rho, variance, root, level)
         for variance, noise_share in labels.gaussians
     )
-    return nodes.rho[None], noiseless_weights @ noise_matrix
+    return noisy_nodes.rho[None], noiseless_weights @ noise_matrix
 
 
 def _nodes_between(u_low: float, u_high: float, rho_root: float, count: int) -> Nodes:

@@ -73,14 +73,18 @@ class NestedPanels(NamedTuple):
             z = place_centre[:, panels.owner, None] + tau_slope[:, None, None] * panels.nodes
             return self.averages(z, self.owner[panels.owner])
 
-        breaks = np.broadcast_to(FIRST_ENDS, (place_centre.shape[1], len(FIRST_ENDS)))
+        tau_breaks = np.broadcast_to(FIRST_ENDS, (place_centre.shape[1], len(FIRST_ENDS)))
         # planes whose position does not depend on the other coordinates
-        planes = [(np.array(v), t) for v, t in self.labels.combined_mean.planes]
-        kink_planes = [(v, t) for v, t in planes if not (np.abs(v @ other_slopes) > SHORT).any()]
+        target_planes = [(np.array(v), t) for v, t in self.labels.combined_mean.planes]
+        kink_planes = [
+            (v, t) for v, t in target_planes if not (np.abs(v @ other_slopes) > SHORT).any()
+        ]
         kink_planes = [(v, t) for v, t in kink_planes if abs(v @ tau_slope) > SHORT]
         kink_places = [((t - v @ place_centre) / (v @ tau_slope))[:, None] for v, t in kink_planes]
-        breaks = np.concatenate([breaks, *kink_places], axis=1).clip(FIRST_ENDS[0], FIRST_ENDS[-1])
-        tau_panels = panels_between(np.sort(breaks, axis=1))
+        tau_breaks = np.concatenate([tau_breaks, *kink_places], axis=1).clip(
+            FIRST_ENDS[0], FIRST_ENDS[-1]
+        )
+        tau_panels = panels_between(np.sort(tau_breaks, axis=1))
         most_panels = 2**20  # in one coordinate of tau, at all places together: 100 MB
         adapted = halve_panels(tau_means, tau_panels, self.tol, most_panels, self.panels_at_once)
         if adapted is None:
@@ -175,15 +179,17 @@ def law_of_residuals(
     components = inputs.components
     label_places, place_weights = components.places_and_weights(rule)
     offset = np.broadcast_to(offset, place_weights.shape)
-    power, tau_count = labels.averages(inputs.law).power, components.tau_slopes.shape[2]
+    label_power, tau_count = labels.averages(inputs.law).power, components.tau_slopes.shape[2]
     # mean label if the target does not depend on tau
     no_tau = np.zeros((tau_count, *place_weights.shape, 1))
-    plain = components.mean_label(labels.combined_mean, label_places, no_tau)[:, 0]
+    mean_labels = components.mean_label(labels.combined_mean, label_places, no_tau)[:, 0]
     component_rules = []
     for j, L in enumerate(components.tau_slopes):
         members = np.flatnonzero(label_places.component == j)
         centre, L = components.mean_arguments(label_places.subset(members)), L[:, L.any(axis=0)]
-        at_places = LabelsAtPlaces(labels, power, centre, L, plain[members], offset[members], root)
+        at_places = LabelsAtPlaces(
+            labels, label_power, centre, L, mean_labels[members], offset[members], root
+        )
         component_rules.append((members, at_places, _tau_rule(at_places, level)))
 
     known_means = inputs.known @ components.projection_means(label_places)
@@ -311,27 +317,31 @@ def _nodes_by_rule(at_places: LabelsAtPlaces, rule_at: Callable[[Array], Rule]) 
 
 def _nodes_on_panels(at_places: LabelsAtPlaces, tol: float) -> TauRule:
     """Nodes of tau on panels that are halved until averages converge to ``tol``."""
-    label_law, offset = at_places.labels, at_places.offset
-    least_noise = min(variance for variance, _ in label_law.gaussians)
+    batch_labels, output_offset = at_places.labels, at_places.offset
+    least_noise = min(variance for variance, _ in batch_labels.gaussians)
     root = at_places.root / np.sqrt(1 + at_places.root**2 * least_noise)  # noise smooths averages
     # the tolerance is relative to the moments, which are large in the tails of growing labels
-    coarse_rule, rho_4 = trapezoid_tensor(24, at_places.L.shape[1]), np.zeros(len(offset))
+    coarse_rule, rho_4 = trapezoid_tensor(24, at_places.L.shape[1]), np.zeros(len(output_offset))
     for index, tau, tau_weights in _nodes_by_rule(at_places, lambda centre: coarse_rule).nodes:
-        rho_4 += np.bincount(index, tau_weights * at_places.residual(index, tau) ** 4, len(offset))
-    residual_size = np.maximum(np.sqrt(at_places.power) + np.abs(offset).max(), rho_4**0.25)
+        rho_4 += np.bincount(
+            index, tau_weights * at_places.residual(index, tau) ** 4, len(output_offset)
+        )
+    residual_size = np.maximum(np.sqrt(at_places.power) + np.abs(output_offset).max(), rho_4**0.25)
     lowest_rho, highest_rho = np.inf, -np.inf
 
     def rho_means(label_arguments: Array, rho_owner: NDArray[np.int64]) -> Array:
         """Functions whose averages over tau decide on the panels: functions of rho as smooth as the
         pencil's, and moments of rho."""
         nonlocal lowest_rho, highest_rho
-        rho = label_law.combined_mean(*label_arguments) - offset[rho_owner, None]
+        rho = batch_labels.combined_mean(*label_arguments) - output_offset[rho_owner, None]
         lowest_rho, highest_rho = min(lowest_rho, rho.min()), max(highest_rho, rho.max())
         pencil_term, rho2 = 1 / (1 + (root * rho) ** 2), (rho / residual_size[rho_owner, None]) ** 2
         return np.stack([pencil_term, root * rho * pencil_term, rho2, rho2**2])
 
-    all_places = np.arange(len(offset))
-    rho_tols = np.full(len(offset), tol)
-    nested = NestedPanels(rho_means, label_law, all_places, at_places.centre, at_places.L, rho_tols)
+    all_places = np.arange(len(output_offset))
+    rho_tols = np.full(len(output_offset), tol)
+    nested = NestedPanels(
+        rho_means, batch_labels, all_places, at_places.centre, at_places.L, rho_tols
+    )
     tau_panels, _ = nested.adapted()
     return TauRule(lowest_rho, highest_rho, nested.nodes(tau_panels))

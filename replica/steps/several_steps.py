@@ -321,16 +321,21 @@ def _averages(step: Step, rows: SpikedRandomFeatures, kappa_rule: Rule) -> Array
     a_u along the spike, the scaling delta of the bulk, alpha_t n_c of the noise common to all rows,
     alpha_t n_i of the noise independent for each row, and the K' a_zeta orthogonal to the spike.
     """
-    table = tabulate(rows, kappa_rule)
-    m2, v1 = slope_statistics(step.student, rows.geometry.r[0] @ table.kappa + rows.bias, rows.c)
-    mu1, kappa_weights = table.mu1[0], table.weights
-    kappa_residual = table.h - step.readout.values[0] * table.offsets[0]
-    rho2 = kappa_residual**2 + rows.labels.conditional_variance(table.h, table.spread)
-    spike_averages = np.array([kappa_residual * m2, rho2 * mu1**2, rho2 * v1]) @ kappa_weights
+    step_table = tabulate(rows, kappa_rule)
+    mean_curvature, slope_variance = slope_statistics(
+        step.student, rows.geometry.r[0] @ step_table.kappa + rows.bias, rows.c
+    )
+    mu1, kappa_weights = step_table.mu1[0], step_table.weights
+    kappa_residual = step_table.h - step.readout.values[0] * step_table.offsets[0]
+    rho2 = kappa_residual**2 + rows.labels.conditional_variance(step_table.h, step_table.spread)
+    spike_averages = (
+        np.array([kappa_residual * mean_curvature, rho2 * mu1**2, rho2 * slope_variance])
+        @ kappa_weights
+    )
     # averages of rho mu_1 along the spike and orthogonal to it
-    regressor_residual = table.target_parts - step.readout.values[0] * table.regressors[0]
-    sample_force = table.per_part(kappa_weights) * regressor_residual
-    a_u, *a_zeta = sample_force @ table.regressors[1:].T
+    regressor_residual = step_table.target_parts - step.readout.values[0] * step_table.regressors[0]
+    sample_force = step_table.per_part(kappa_weights) * regressor_residual
+    a_u, *a_zeta = sample_force @ step_table.regressors[1:].T
     return np.array([a_u, *spike_averages, *a_zeta])
 
 

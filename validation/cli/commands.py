@@ -154,11 +154,13 @@ def theory_columns(points: Sequence[Mapping[str, Any]]) -> list[str]:
 def sized_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The points of a document as rows of a table by itself: those of a simulation with its
     dimension and its seeds, each one number."""
-    size = {name: document[name] for name in ("dimension", "width", "seeds") if name in document}
+    size_columns = {
+        name: document[name] for name in ("dimension", "width", "seeds") if name in document
+    }
     if isinstance(document["seeds"], list):  # of a ladder, whose limit is simulated by all
-        size = {}
+        size_columns = {}
     return [
-        point | (size if point.get("source") != "theory" else dict.fromkeys(size))
+        point | (size_columns if point.get("source") != "theory" else dict.fromkeys(size_columns))
         for point in document["points"]
     ]
 
@@ -169,17 +171,17 @@ def paper_rows(points: Sequence[Mapping[str, Any]], names: Sequence[str]) -> lis
     simulated in percent; and the theory's name where there are several."""
     rows, named = [], theory_columns(points)
     for theory, simulated in zip(points[::2], points[1::2], strict=True):
-        row = dict(itertools.takewhile(lambda item: item[0] != "source", theory.items()))
+        paper_row = dict(itertools.takewhile(lambda item: item[0] != "source", theory.items()))
         for name in names:
             known, measured, stderr = theory[name], simulated[name], simulated[f"{name}_stderr"]
-            row[f"{name}_theory"], row[f"{name}_simulated"] = known, measured
+            paper_row[f"{name}_theory"], paper_row[f"{name}_simulated"] = known, measured
             if measured and stderr and stderr > 0:  # to two digits of the standard error
                 digits = max(0, 1 - math.floor(math.log10(stderr)))
-                row[f"{name}_simulated"] = rf"${measured:.{digits}f} \pm {stderr:.{digits}f}$"
-            row[f"{name}_difference_%"] = None
+                paper_row[f"{name}_simulated"] = rf"${measured:.{digits}f} \pm {stderr:.{digits}f}$"
+            paper_row[f"{name}_difference_%"] = None
             if measured and known is not None:
-                row[f"{name}_difference_%"] = f"${100 * (1 - known / measured):.1f}$"
-        rows.append(row | {name: theory[name] for name in named})
+                paper_row[f"{name}_difference_%"] = f"${100 * (1 - known / measured):.1f}$"
+        rows.append(paper_row | {name: theory[name] for name in named})
     return rows
 
 

@@ -263,22 +263,22 @@ def ladder(
     if compared.of_draws:
         allowed = "srf or network: what is given has no limit (compare takes it)"
         raise InvalidArgument("theory", theory, allowed)
-    draws = [round(seeds * sizes[-1] / d) for d in sizes]
+    seeds_at_size = [round(seeds * sizes[-1] / d) for d in sizes]
     simulations: list[Simulation] = []
 
     with progress_callback(progress, "draws") as report_all:
 
         def advance(done: int, _: int) -> None:
             if report_all is not None:
-                report_all(sum(draws[: len(simulations)]) + done, sum(draws))
+                report_all(sum(seeds_at_size[: len(simulations)]) + done, sum(seeds_at_size))
 
         settings = {"alpha": alpha, "lam": lam, "beta": beta, "simulated": simulated} | options
-        for size, count in zip(sizes, draws, strict=True):
+        for size, count in zip(sizes, seeds_at_size, strict=True):
             at: dict[str, Any] = {"dimension": size, "seeds": count, "progress": advance}
             simulations.append(simulate(problem, **at, **settings))
     found = [simulation.columns for simulation in simulations]
     means = {name: np.array([columns[name] for columns in found]) for name in found[0]}
-    d, counts = np.array(sizes), np.array(draws)
+    d, counts = np.array(sizes), np.array(seeds_at_size)
     lines = {
         name: extrapolate(d, means[name], means[f"{name}_stderr"], counts)
         for name in simulations[0].errors

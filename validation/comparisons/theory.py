@@ -90,10 +90,10 @@ class Theory:
 
     def at_or_in_limit(self, dimension: float) -> "list[Theory]":
         """Theory at a ``dimension``, and after that of a network at its own the limit."""
-        finite = self.at(dimension)
-        if self.of_draws or not finite.at_own_dimension:
-            return [finite]
-        return [finite, replace(self, note=f"{self.note}; in the limit, not at d = {dimension}")]
+        theory_at = self.at(dimension)
+        if self.of_draws or not theory_at.at_own_dimension:
+            return [theory_at]
+        return [theory_at, replace(self, note=f"{self.note}; in the limit, not at d = {dimension}")]
 
     @property
     def lines(self) -> dict[str, Solvable]:
@@ -186,13 +186,13 @@ def solved(
     layers."""
     # of the first layer of a draw the axes of points have alpha
     name = "samples" if isinstance(model, Given) and "samples" in axes else "alpha"
-    points: dict[str, Any] = {name: axes[name], "lam": axes["lam"]}
-    grid = solve_grid(model, **points, loss=loss, time_limit=time_limit)
+    theory_points: dict[str, Any] = {name: axes[name], "lam": axes["lam"]}
+    theory_grid = solve_grid(model, **theory_points, loss=loss, time_limit=time_limit)
     if not isinstance(model, Given):
-        return dict(grid.columns), []
-    curve = grid.dataset()
-    columns = {str(name): variable.values.ravel() for name, variable in curve.items()}
-    return columns, notes_on(model, curve)
+        return dict(theory_grid.columns), []
+    theory_curve = theory_grid.dataset()
+    theory_columns = {str(name): variable.values.ravel() for name, variable in theory_curve.items()}
+    return theory_columns, notes_on(model, theory_curve)
 
 
 def curves(

@@ -470,22 +470,22 @@ PLANS = {  # by the figure's name, without the paper
 
 def data(name: str, run: Run) -> Fields:
     """Errors in theory and simulation of every panel, and what is drawn beside them."""
-    plan = PLANS[name]
-    values = compute(plan.panels(), run) | {"figure": name}
-    return values | (plan.beside[0](values, run) if plan.beside else {})
+    curve_figure = PLANS[name]
+    values = compute(curve_figure.panels(), run) | {"figure": name}
+    return values | (curve_figure.beside[0](values, run) if curve_figure.beside else {})
 
 
 def draw(data: Fields) -> Figure:
     """A column for each error of each panel, a colour for each of its curves."""
-    plan = PLANS[data["figure"]]
-    picture: Any = Figure(figsize=(12 if plan.beside else 10, 5.4), layout="constrained")
-    picture.suptitle(stated(plan.title or {}), fontsize="small")
+    curve_figure = PLANS[data["figure"]]
+    picture: Any = Figure(figsize=(12 if curve_figure.beside else 10, 5.4), layout="constrained")
+    picture.suptitle(stated(curve_figure.title or {}), fontsize="small")
     columns, beside_axes = picture, []
-    if plan.beside:
-        _, draw_beside, width_ratios = plan.beside
+    if curve_figure.beside:
+        _, draw_beside, width_ratios = curve_figure.beside
         columns, beside_panels = picture.subfigures(1, 2, width_ratios=width_ratios)
         draw_beside(beside_panels, data)
         beside_axes = beside_panels.axes
-    panel_axes = draw_panels(columns, data, plan.panels(), simulated=plan.simulated)
+    panel_axes = draw_panels(columns, data, curve_figure.panels(), simulated=curve_figure.simulated)
     plotting.letter_panels([*panel_axes, *beside_axes])
     return picture

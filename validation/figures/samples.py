@@ -176,10 +176,10 @@ def _reuse(step_settings: dict[str, Any], run: Run, draws: dict[str, Any]) -> li
         reuse_options: dict[str, Any] = {"quadrature_tol": 1e-3} if reuse else {}  # a line is wider
         theory = learning_curve(model, alpha=alphas, lam=LAM, time_limit=60, **reuse_options)
         drawn = run.simulated(model, BOTH_ERRORS, alpha=simulated_at, lam=LAM, **draws)
-        curve: Values = {"x": alphas, "simulated_at": simulated_at}
+        reuse_curve: Values = {"x": alphas, "simulated_at": simulated_at}
         for error, points in zip(BOTH_ERRORS, drawn, strict=True):
-            curve[error] = {"theory": theory[error].values, "simulated": points}
-        curves.append(curve)
+            reuse_curve[error] = {"theory": theory[error].values, "simulated": points}
+        curves.append(reuse_curve)
     return curves
 
 

@@ -115,16 +115,18 @@ def _given_fields(
     problem: Any, simulated: str, *, alpha: Any, samples: Any, **sizes: Any
 ) -> dict[str, Any]:
     """Fields of the experiment of a given first layer, or of given features."""
-    for argument, typed in sizes.items():
+    for samples_argument, typed in sizes.items():
         if typed is not None:
             allowed_plan = "left out of what is given, which has a size of its own"
-            raise InvalidArgument(argument, typed, allowed_plan)
+            raise InvalidArgument(samples_argument, typed, allowed_plan)
     if simulated != "network":
         allowed_plan = "left out: a given layer, or given features, are simulated as they are"
         raise InvalidArgument("simulated", simulated, allowed_plan)
-    argument, samples = asked(problem, alpha, samples)
-    if argument == "alpha":
-        samples = np.rint(samples_of(problem, argument, positive(argument, samples))).astype(int)
+    samples_argument, samples = asked(problem, alpha, samples)
+    if samples_argument == "alpha":
+        samples = np.rint(
+            samples_of(problem, samples_argument, positive(samples_argument, samples))
+        ).astype(int)
     most = len(problem.labels) - 1 if isinstance(problem, FeatureSample) else draws.HUGE
     meaning = "samples of the readout"
     sample_numbers = np.atleast_1d(samples).tolist()
@@ -154,9 +156,9 @@ def bytes_needed(experiment: Experiment, *, keep: bool) -> float:
     """Peak memory of a process that runs one cell, an upper estimate."""
     d, p, sample_sizes = experiment.dimension, experiment.width, np.sort(experiment.sizes)
     n = float(sample_sizes[sample_sizes < p].max(initial=0))  # the largest of n x n systems
-    matrices = 2.0 + experiment.trained["intercept"]
-    dual_system = n * p + matrices * n**2
-    primal_system = matrices * p**2 if sample_sizes[-1] >= p else 0.0
+    gram_copies = 2.0 + experiment.trained["intercept"]
+    dual_system = n * p + gram_copies * n**2
+    primal_system = gram_copies * p**2 if sample_sizes[-1] >= p else 0.0
     if not experiment.loss.is_square:  # the design, a copy for each size, weighted copies
         n = float(sample_sizes[-1])
         dual_system, primal_system = 5 * n * p + 5 * min(n, p) ** 2, 0.0
