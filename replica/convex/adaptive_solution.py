@@ -150,7 +150,7 @@ def _follow_path(task: Task, start_task: Task, path_overlaps: Overlaps) -> Overl
 def _rough_solution(task: Task, near: Overlaps) -> tuple[Overlaps, int] | None:
     """Rough overlaps of one point, on nodes fitted to the overlaps ``near``, and the number of
     iterations.  None without a solution, or with too many nodes."""
-    shared = None if has_panels(task.model) else shared_tables(task.model)
+    shared = None if has_panels(task.model) else shared_tables(task.model, task.folded)
     try:
         label_table = next(shared, None) if shared else fitted_table(task, near, 1e-2, order=7)
     except GivenUp as given_up:
@@ -209,7 +209,7 @@ def _solve_on_shared_tables(task: Task, evaluation: Evaluation, point_rows: Indi
     def solve_on(
         level: int, rows: Indices, last: Equations | None
     ) -> tuple[Equations | None, Indices]:
-        label_tables = shared_tables(task.model)  # which are cached
+        label_tables = shared_tables(task.model, task.folded)  # which are cached
         label_table = next(islice(label_tables, level, None), None)
         if label_table is None:
             return None, rows[:0]
@@ -363,7 +363,7 @@ def _held_equations(task: Task, overlaps: Overlaps, nodes: int) -> Callable[[Mod
         # the rule over tau that follows the target's kinks is the finest one
         follows_kinks, level = has_jumps(model) or model.labels.combined_mean.planes, 4
     else:
-        tables = enumerate(shared_table(model, level) for level in count())
+        tables = enumerate(shared_table(model, level, task.folded) for level in count())
         level, label_table = next((i, x) for i, x in tables if x and x.table.weights.size == nodes)
         places, weights = label_table.table.places, label_table.table.weights
         panel_order = label_table.labels.order

@@ -23,6 +23,7 @@ from .label_tables import (
     ConditionalLabels,
     LabelTable,
     has_jumps,
+    is_odd,
     labels_at,
     shared_tables,
     tau_rule,
@@ -47,7 +48,7 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
             class_errors = (_error_on_panels(model, part, tol, level) for level in range(5))
             class_error[point_block] = _settled_value(class_errors, len(part.V2), tol)
             continue
-        class_errors = (_error_on_table(x, part) for x in shared_tables(model))
+        class_errors = (_error_on_table(x, part) for x in shared_tables(model, is_odd(model)))
         # beside panels, only tables that agree far more closely than is asked for: where they miss
         # a layer they differ by the kink or the jump that it leaves
         table_error = _settled_value(class_errors, len(part.V2), 1e-2 * tol if one_spike else tol)

@@ -51,7 +51,7 @@ from ..saddle_point import (
     ridge,
 )
 from .averages import losses, scores
-from .label_tables import LabelTable
+from .label_tables import LabelTable, is_odd
 from .losses import Loss
 
 
@@ -64,6 +64,11 @@ class Task(NamedTuple):
     alpha: Array
     lam: Array
     tol: float = 1e-6
+
+    @property
+    def folded(self) -> bool:
+        """True if the problem is the same at opposite kappa, so that half of the nodes will do."""
+        return self.loss.is_symmetric and is_odd(self.model)
 
     def select(self, point_rows: Indices) -> "Task":
         """Task with some of the points."""

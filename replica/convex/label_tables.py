@@ -94,21 +94,40 @@ def has_panels(model: Model) -> bool:
     return model.geometry.r.shape[1] == 1 and model.components.tau_slopes.shape[2] <= 1
 
 
-def shared_tables(model: Model) -> Iterator[LabelTable]:
-    """Iterate over the tables that all points of a model share, from coarse to fine.
+@lru_cache(maxsize=256)
+def is_odd(model: Model) -> bool:
+    """True if mean feature and mean label change sign with (kappa, tau), and nothing else changes:
+    for a symmetric loss everything at -kappa then follows from kappa."""
+    if model.train_bias or model.inputs is not None:  # at other biases the features are not odd
+        return False
+    rng = np.random.default_rng(0)
+    kappa = rng.standard_normal((24, model.geometry.r.shape[1]))
+    at, at_minus = (tabulate(model, Rule(x, np.ones(24)), target=False) for x in (kappa, -kappa))
+    z, mean_label = rng.standard_normal((model.labels.target.dimension, 24)), model.labels.mean
+    pairs = [(at.offsets, -at_minus.offsets), (at.mu1, at_minus.mu1), (at.mu2sq, at_minus.mu2sq)]
+    pairs += [(at.loadings, -at_minus.loadings), (mean_label(*z), -mean_label(*-z))]
+    return all(np.abs(a - b).max() <= 1e-12 * np.abs(a).max(initial=1e-300) for a, b in pairs)
+
+
+def shared_tables(model: Model, folded: bool) -> Iterator[LabelTable]:
+    """Iterate over the tables that all points of a model share, from coarse to fine, ``folded`` to
+    half of kappa if the other half is the same.
 
     Tables whose nodes are too far apart for the known layers are left out.
     """
     for level in range(len(TENSORS.get(model.geometry.r.shape[1], KAPPA_SIZES))):
-        if (table := shared_table(model, level)) is not None:
+        if (table := shared_table(model, level, folded)) is not None:
             yield table
 
 
 @lru_cache(maxsize=8)  # up to 100 MB each
-def shared_table(model: Model, level: int) -> LabelTable | None:
+def shared_table(model: Model, level: int, folded: bool) -> LabelTable | None:
     """Table of ``shared_tables`` of one level; None if its nodes are too far apart or too many."""
     spikes = model.geometry.r.shape[1]
     kappa, weights = trapezoid_tensor(_at_level(TENSORS.get(spikes, KAPPA_SIZES), level), spikes)
+    if folded:  # an odd number of nodes has a plane kappa_1 = 0, which is its own mirror image
+        half = kappa[:, 0] > -1e-9
+        kappa, weights = kappa[half], np.where(kappa[half, 0] > 1e-9, 2, 1) * weights[half]
     if spikes == 1:
         layer_widths = [width for _, width in known_layers(model)]
         if target_jumps(model) or kappa[1, 0] - kappa[0, 0] > 2 * min(layer_widths, default=np.inf):

@@ -251,6 +251,12 @@ class Loss:
         return any(flat_end - first > 1e-9 for _, first, flat_end in self.flats(np.ones(())))
 
     @cached_property
+    def is_symmetric(self) -> bool:
+        """True if the loss is the same for opposite labels and predictions."""
+        t = np.linspace(0.01, 6.3, 40)
+        return self.kind == "margin" or np.allclose(self.value(t), self.value(-t), 1e-12, 0)
+
+    @cached_property
     def width(self) -> float:
         """Length over which rho' changes at its bends, by ``bend_width``."""
         return bend_width(self.derivative, self.bends or (0.0,), self.kinks)

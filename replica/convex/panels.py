@@ -94,7 +94,7 @@ def fitted_rules(
     (N, T)."""
     tau_level = 2  # level of rules over tau where panels over tau are not needed
     model, loss = task.model, task.loss
-    first_panels = initial_panels(model)
+    first_panels = initial_panels(model, task.folded)
     tau_ends: dict[tuple[int, float], tuple[Array, Array]] = {}  # ends of panels over tau, by place
     inputs = model.components
     closed_form = has_jumps(model) or not inputs.tau_slopes.any()
@@ -204,12 +204,13 @@ def _value_scales(panel_values: Array, table: Table, field: Field) -> tuple[Arra
     return np.stack([root, slope_size, root**2, root, new_loss])[..., None], float(jump_accuracy)
 
 
-def initial_panels(model: Model) -> Panels:
-    """Initial panels over kappa, for one integral, with ends at the known layers."""
+def initial_panels(model: Model, folded: bool) -> Panels:
+    """Initial panels over kappa, for one integral, with ends at the known layers; over kappa > 0
+    where they are ``folded``."""
     layers = [layer_place for layer_place, _ in known_layers(model) if abs(layer_place) < REACH]
     panel_ends = (1.0, 2.0, 3.0, 5.0, REACH)
     panel_breaks = np.unique([0.0, *panel_ends, *(-end for end in panel_ends), *layers])
-    return panels_between(panel_breaks[None])
+    return panels_between(panel_breaks[None, panel_breaks >= 0] if folded else panel_breaks[None])
 
 
 def _place_keys(places: Places) -> list[tuple[int, float]]:

@@ -404,7 +404,7 @@ def table_of_size(model: Model, nodes: int) -> Table:
     return next(table for table in tables(model) if table.weights.size == nodes)
 
 
-@lru_cache(maxsize=64)  # a table of many groups takes some MB
+@lru_cache(maxsize=80)  # a scan of 33 rates takes 66; a table of many groups takes some MB
 def table_at(model: Model, level: int) -> Table | None:
     """Table of the rule ``level`` of :func:`rules`, or None past the last."""
     table_rule = next(islice(rules(model), level, None), None)

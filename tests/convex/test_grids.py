@@ -1,10 +1,12 @@
-"""Points of a grid: each as it is alone, in time, and on tables whose weights sum to 1."""
+"""Points of a grid: each as it is alone, in time, and on half of kappa where the problem is odd."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from replica import learning_curve, solve
-from replica.convex.label_tables import shared_tables
+from replica.convex.label_tables import is_odd, shared_table, shared_tables
 from replica.equivalence import target_jumps
 from solvers.results import ConvergenceError, Status
 from tests.convex.problems import LOG_COSH, MODELS, SIGN, WAVE
@@ -63,9 +65,58 @@ def test_weights_of_every_shared_table_sum_to_1(name):
     """Of kappa alone, to rounding; of kappa and tau together, whose nodes beyond a radius of 8 are
     left out, up to the 4.2e-13 of four Gaussians that are there."""
     found = 0
-    for table, labels in shared_tables(MODELS[name]):
-        assert table.weights.sum() == pytest.approx(1, abs=1e-13)
-        both = table.weights * labels.weights.sum(axis=1)
-        assert both.sum() == pytest.approx(1, abs=1e-12)
-        found += 1
+    for folded in {False, is_odd(MODELS[name])}:
+        for table, labels in shared_tables(MODELS[name], folded):
+            assert table.weights.sum() == pytest.approx(1, abs=1e-13)
+            both = table.weights * labels.weights.sum(axis=1)
+            assert both.sum() == pytest.approx(1, abs=1e-12)
+            found += 1
     assert found or target_jumps(MODELS[name])
+
+
+@pytest.mark.parametrize("level", [1, 2, 3])
+def test_weights_of_half_a_table_of_two_spikes_sum_to_1(level):
+    """Tables of an odd number of nodes along a spike, 27, have nodes at kappa_1 = 0."""
+    model = replace(MODELS["two spikes"], target="z1 + sin(z2)")
+    assert is_odd(model)
+    half, whole = (shared_table(model, level, folded).table for folded in (True, False))
+    assert half.weights.sum() == pytest.approx(1, abs=1e-13)
+    assert half.weights @ half.mu1[0] ** 2 == pytest.approx(whole.weights @ whole.mu1[0] ** 2)
+    assert half.weights.size < 0.6 * whole.weights.size
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "loss", "lam"),
+    [
+        (SIGN, "logistic", 0.05),
+        (SIGN, "hinge", 10.0),
+        (MODELS["flipped"], "absolute", 1.0),
+        (MODELS["outliers"], "huber:0.5", 0.05),
+        (MODELS["outliers"], "quantile:0.3", 0.05),
+        (MODELS["student"], LOG_COSH, 0.1),
+    ],
+)
+def test_odd_problems_on_half_of_kappa(model, loss, lam):
+    """Beside all of kappa, which a bias of 1e-10 takes, and which moves errors by as much; the loss
+    of quantiles is not symmetric, and takes all of kappa anyway."""
+    tilted = replace(model, bias=1e-10)
+    assert is_odd(model)
+    assert not is_odd(tilted)
+    half, whole = (
+        solve(each, alpha=2.0, lam=lam, loss=loss, raise_on_failure=True)
+        for each in (model, tilted)
+    )
+    for name in ERRORS:
+        assert getattr(half, name) == pytest.approx(getattr(whole, name), rel=1e-6)
+    if model.labels.binary:
+        assert half.classification_error == pytest.approx(whole.classification_error, rel=1e-6)
+
+
+def test_which_problems_are_odd():
+    """Both activations, without a bias or a step that shifts them."""
+    assert is_odd(MODELS["two spikes"]) is False  # z1 + sin(z1 z2) is not
+    assert is_odd(replace(WAVE, gamma=1.0))
+    assert not is_odd(replace(WAVE, target="relu"))
+    assert not is_odd(replace(WAVE, student="relu"))
+    assert not is_odd(replace(WAVE, train_bias=True))

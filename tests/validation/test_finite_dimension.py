@@ -42,7 +42,7 @@ def with_fluctuation(point, monkeypatch):
 
     for module in ("saddle_point.one_pass", "convex.equations"):
         monkeypatch.setattr(importlib.import_module(f"replica.{module}"), "field_at_nodes", field)
-    equations = Equations(shared_table(point.model, 4), point.loss)
+    equations = Equations(shared_table(point.model, 4, False), point.loss)
     table, responses = equations.table, equations.responses
     alpha, lam = np.array([point.alpha]), np.array([point.lam])
     o = Overlaps(*(np.asarray(part)[None] for part in point.overlaps))
