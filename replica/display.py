@@ -42,6 +42,13 @@ def progress_callback(progress: Any, what: str) -> AbstractContextManager[Progre
     raise InvalidArgument("progress", progress, "True, False or a function of (done, total)")
 
 
+def report_part(report: Progress | None, part: int, count: int) -> bool | Progress:
+    """Receiver of the progress of one of ``count`` equal parts, as progress of all."""
+    if report is None:
+        return False
+    return lambda done, total: report(part * total + done, count * total)
+
+
 class Described:
     """A dataclass shown in one line, by its plain values ``described``."""
 

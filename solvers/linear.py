@@ -1,4 +1,4 @@
-"""Linear algebra: many small systems at once, and the leading eigenvectors of a large matrix."""
+"""Linear algebra: small systems, roots of singular matrices, and leading eigenvectors."""
 
 from collections.abc import Callable
 from typing import Any
@@ -66,6 +66,25 @@ def least_squares(design: Array, target: Array) -> Array:
     projection = (R[:, None, :unknowns, unknowns] @ left_vectors)[:, 0] / kept_singular_values
     scaled_solution = np.where(finite_system[:, None], (projection[:, None] @ Vt)[:, 0], np.nan)
     return np.asarray(scaled_solution / column_norms)
+
+
+def triangular_root(matrix: Array, size: float = 1.0) -> Array:
+    """Cholesky factor L (T, K') with L L^T = ``matrix``, which may be singular.
+
+    A pivot below the rounding of its diagonal entry, or of ``size``, has no column.
+
+    Examples
+    --------
+    >>> triangular_root(np.array([[4.0, 2.0], [2.0, 1.0]])).tolist()
+    [[2.0], [1.0]]
+    """
+    remaining_matrix, root_columns = np.array(matrix), []
+    smallest_pivot = 1e-13 * np.maximum(size, np.diagonal(remaining_matrix))
+    for t in range(len(remaining_matrix)):
+        if remaining_matrix[t, t] > smallest_pivot[t]:
+            root_columns.append(remaining_matrix[:, t] / np.sqrt(remaining_matrix[t, t]))
+            remaining_matrix = remaining_matrix - np.outer(root_columns[-1], root_columns[-1])
+    return np.stack(root_columns, axis=1) if root_columns else np.empty((len(remaining_matrix), 0))
 
 
 def leading_eigenvectors(

@@ -18,8 +18,9 @@ from ..problem import (
     check_points,
     is_import_path,
     laws_by_name,
+    separated,
 )
-from ..steps import THEORIES, GradientStep, separated
+from ..steps import THEORIES, GradientStep
 from .option_table import (
     FIELDS,
     FOLLOWING,

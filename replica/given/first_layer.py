@@ -29,11 +29,10 @@ from ..problem import (
     number,
     parse_target,
     plain_array,
-    stacked,
 )
 from .layer_strata import HermiteStrata, layer_strata
 from .nodes import STRATA_LEVELS, Conditioned, Level, condition, leading_directions
-from .strata import JoinedStrata, Stratified, StratumLabels, labels_of, with_sums
+from .strata import JoinedStrata, Stratified, StratumLabels, labels_of, stacked, with_sums
 
 # Shares of the pre-activations from which on a point begins with the first, second, ... special
 # direction; the more there are the more time their strata take.

@@ -12,9 +12,9 @@ from solvers.results import Array
 
 from ..display import Described
 from ..errors import InvalidArgument
-from ..problem import GaussianMixture, assign, coarsest, flag, semidefinite, stacked
+from ..problem import GaussianMixture, assign, coarsest, flag, semidefinite
 from .equations import RowStrata
-from .strata import Strata, Stratified, StratumLabels, labels_of
+from .strata import Strata, Stratified, StratumLabels, labels_of, stacked
 
 # Number of axes of each array, beside the axis of the strata.
 FEATURE_AXES = {"covariances": 2, "means": 1, "fractions": 0}

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from solvers.arrays import diagonal_view, like, namespace, to_host
-from solvers.linear import leading_eigenvectors
+from solvers.linear import leading_eigenvectors, triangular_root
 from solvers.plane_panels import split_at_planes
 from solvers.results import Array
 from solvers.rules import Rule, drop_light_nodes, gauss_hermite, tensor_rule
 
-from ..problem import Activation, triangular_root
+from ..problem import Activation
 
 
 class Level(NamedTuple):

@@ -25,7 +25,8 @@ from solvers.resources import CACHE_NUMBERS, check_time
 from solvers.results import Array
 
 from ..convex import ConditionalLabels
-from ..problem import LabelNoise
+from ..errors import InvalidArgument
+from ..problem import LabelNoise, plain_array
 from ..saddle_point import Field
 
 EXACT = float(np.finfo(float).eps)
@@ -142,6 +143,35 @@ def labels_of(
     tau_nodes = np.zeros((mean.size, 1, 1)), np.ones((mean.size, 1)), mean[:, None]
     label_variances, shares = np.array(gaussians).T
     return ConditionalLabels(*tau_nodes, label_variances, shares, binary, order=10, noise=noise)
+
+
+def stacked(given: dict[str, Any], axes: dict[str, int]) -> dict[str, Array]:
+    """Arrays (N, p, ..., p) of N cases, each with its number of ``axes`` of length p.
+
+    The first array has p as the length of its last axis.  Arrays without the axis of the cases are
+    repeated; arrays given as None are 0.
+    """
+    first_name = next(iter(axes))
+    case_arrays = {
+        name: plain_array(name, x)
+        for name, x in given.items()
+        if x is not None or name == first_name
+    }
+    named_arrays = (
+        (case_arrays[name], axis_count) for name, axis_count in axes.items() if name in case_arrays
+    )
+    case_count = next((len(x) for x, axis_count in named_arrays if x.ndim > axis_count), 1)
+    array_length = case_arrays[first_name].shape[-1] if case_arrays[first_name].ndim else 1
+    for name, axis_count in axes.items():
+        case_shape = (array_length,) * axis_count
+        case_array = case_arrays.get(name, np.zeros(case_shape))
+        if case_array.shape not in (case_shape, (case_count, *case_shape)) or not case_array.size:
+            allowed = f"of shape {(case_count, *case_shape)}" + (
+                f", or {case_shape} for all" if case_shape else ", or a number"
+            )
+            raise InvalidArgument(name, f"shape {case_array.shape}", allowed)
+        case_arrays[name] = np.broadcast_to(case_array, (case_count, *case_shape))
+    return case_arrays
 
 
 class Stratified(NamedTuple):

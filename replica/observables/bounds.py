@@ -38,13 +38,12 @@ from ..problem import (
     check_call,
     check_step,
     describe_with_step,
-    logarithms,
     refuse_options,
 )
 from ..saddle_point import ridge
 from ..steps import model_of
 from .evaluate_model import BIAS_SCAN, RIDGE_QUADRATURE_TOLERANCE
-from .optimum import ETA_RANGE, ETA_SCAN
+from .optimum import ETA_RANGE, ETA_SCAN, logarithms
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

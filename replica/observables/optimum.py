@@ -21,12 +21,12 @@ from ..errors import InvalidArgument
 from ..given import FeatureSample, Given
 from ..plotting import AT_END, add_legend, mark_smallest, plot_curve
 from ..problem import (
+    MAX_NUMBER,
     Problem,
     SpikedRandomFeatures,
     asked,
     check_call,
     check_step,
-    logarithms,
     number,
 )
 from ..steps import GradientStep, model_of
@@ -337,3 +337,15 @@ def _optimum(
     if point.status is Status.TIME:
         raise GivenUp(Status.TIME)
     return Optimum(point.lam, lowest.eta, point.test_error, lowest.at_edge, tuple(basins), point)
+
+
+def logarithms(name: str, limits: tuple[float, float], count: int) -> Array:
+    """Logarithms of ``count`` values, evenly spaced in them, between two ``limits``."""
+    allowed = "two positive numbers, the smaller first"
+    try:
+        low, high = limits
+        low = number(name, low, 0, MAX_NUMBER, allowed, open_low=True)
+        high = number(name, high, low, MAX_NUMBER, allowed, open_low=True)
+    except (TypeError, ValueError):  # InvalidArgument is one, too: the limits are one argument
+        raise InvalidArgument(name, limits, allowed) from None
+    return np.linspace(np.log(low), np.log(high), count)

@@ -22,22 +22,20 @@ from .checks import (
     coarsest,
     finite_array,
     flag,
-    logarithms,
     number,
     plain_array,
     positive,
     samples_of,
-    stacked,
     unit_vector,
 )
 from .components import Components, Places
 from .describe import describe, describe_with_step, netcdf_attributes, problem_repr
 from .expressions import Expression
-from .geometry import Geometry, complement_root, triangular_root
+from .geometry import Geometry, complement_root
 from .label_arrays import as_numbers, one_a_row, without_gaps
 from .labels import LabelLaw, LabelNoise, label_noise
 from .laws import READOUT_LAWS, Law, law, laws_by_name
-from .mixtures import ClassLabels, GaussianMixture, class_labels, semidefinite
+from .mixtures import ClassLabels, GaussianMixture, class_labels, semidefinite, separated
 from .moments import Averages, ConditionalMoments, Moments
 from .named_activations import Code, activation, hermite, import_object, is_import_path
 from .problem import Problem, check_problem, check_readout, check_step, refuse_options

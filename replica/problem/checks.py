@@ -306,35 +306,6 @@ def finite_array(name: str, values: Any, axes: int | None) -> Array:
     return array
 
 
-def stacked(given: dict[str, Any], axes: dict[str, int]) -> dict[str, Array]:
-    """Arrays (N, p, ..., p) of N cases, each with its number of ``axes`` of length p.
-
-    The first array has p as the length of its last axis.  Arrays without the axis of the cases are
-    repeated; arrays given as None are 0.
-    """
-    first_name = next(iter(axes))
-    case_arrays = {
-        name: plain_array(name, x)
-        for name, x in given.items()
-        if x is not None or name == first_name
-    }
-    named_arrays = (
-        (case_arrays[name], axis_count) for name, axis_count in axes.items() if name in case_arrays
-    )
-    case_count = next((len(x) for x, axis_count in named_arrays if x.ndim > axis_count), 1)
-    array_length = case_arrays[first_name].shape[-1] if case_arrays[first_name].ndim else 1
-    for name, axis_count in axes.items():
-        case_shape = (array_length,) * axis_count
-        case_array = case_arrays.get(name, np.zeros(case_shape))
-        if case_array.shape not in (case_shape, (case_count, *case_shape)) or not case_array.size:
-            allowed = f"of shape {(case_count, *case_shape)}" + (
-                f", or {case_shape} for all" if case_shape else ", or a number"
-            )
-            raise InvalidArgument(name, f"shape {case_array.shape}", allowed)
-        case_arrays[name] = np.broadcast_to(case_array, (case_count, *case_shape))
-    return case_arrays
-
-
 def check_bytes(need: float, name: str, value_text: Any, allowed: str) -> None:
     """Refuse the argument ``name``, for which ``need`` bytes are more than this machine has."""
     if hasattr(os, "sysconf") and need > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
@@ -362,18 +333,6 @@ def check_points(name: str, sizes: Iterable[int], most: int, text: str | None = 
             f"of at most {most} points: {grid_points:.3g} would take {4e-6 * grid_points:.2g} GB"
         )
         raise InvalidArgument(name, text or " x ".join(map(str, sizes)), allowed)
-
-
-def logarithms(name: str, limits: tuple[float, float], count: int) -> Array:
-    """Logarithms of ``count`` values, evenly spaced in them, between two ``limits``."""
-    allowed = "two positive numbers, the smaller first"
-    try:
-        low, high = limits
-        low = number(name, low, 0, MAX_NUMBER, allowed, open_low=True)
-        high = number(name, high, low, MAX_NUMBER, allowed, open_low=True)
-    except (TypeError, ValueError):  # InvalidArgument is one, too: the limits are one argument
-        raise InvalidArgument(name, limits, allowed) from None
-    return np.linspace(np.log(low), np.log(high), count)
 
 
 def check_elementwise(

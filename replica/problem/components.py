@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 from scipy.linalg import null_space
 from scipy.special import softmax
 
+from solvers.linear import triangular_root
 from solvers.results import Array
 from solvers.rules import Rule
 
-from .geometry import complement_root, triangular_root
+from .geometry import complement_root
 from .mixtures import ClassLabels, GaussianMixture
 from .moments import ConditionalMoments
 

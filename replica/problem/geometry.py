@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.linear import triangular_root
 from solvers.results import Array
 
 from ..errors import InvalidArgument
@@ -133,29 +134,3 @@ def complement_root(alignment: Array) -> Array:
     """
     complement_columns = triangular_root(np.eye(len(alignment)) - alignment @ alignment.T)
     return complement_columns if complement_columns.size else np.zeros((len(alignment), 1))
-
-
-def triangular_root(matrix: Array, size: float = 1.0) -> Array:
-    """Cholesky factor L (T, K') with L L^T = ``matrix``, which may be singular.
-
-    A pivot below the rounding of its diagonal entry, or of ``size``, has no column.
-
-    Examples
-    --------
-    >>> triangular_root(np.array([[4.0, 2.0], [2.0, 1.0]])).tolist()
-    [[2.0], [1.0]]
-    """
-    remaining_matrix, root_columns = np.array(matrix), []
-    smallest_pivot = 1e-13 * np.maximum(size, np.diagonal(remaining_matrix))
-    for t in range(len(remaining_matrix)):
-        if remaining_matrix[t, t] > smallest_pivot[t]:
-            root_columns.append(remaining_matrix[:, t] / np.sqrt(remaining_matrix[t, t]))
-            remaining_matrix = remaining_matrix - np.outer(root_columns[-1], root_columns[-1])
-    return np.stack(root_columns, axis=1) if root_columns else np.empty((len(remaining_matrix), 0))
-
-
-def symmetric_root(covariances: Array) -> Array:
-    """Symmetric square roots of covariances (..., n, n)."""
-    root_eigenvalues, root_eigenvectors = np.linalg.eigh(covariances)
-    roots = np.sqrt(np.maximum(root_eigenvalues, 0.0))[..., None, :]
-    return np.asarray((root_eigenvectors * roots) @ root_eigenvectors.swapaxes(-1, -2))

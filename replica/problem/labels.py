@@ -17,13 +17,13 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import expit, gamma, loggamma, ndtr
 
+from solvers.linear import triangular_root
 from solvers.results import Array
 
 from ..errors import InvalidArgument
 from .activation import Activation
 from .components import Components
 from .expressions import Expression
-from .geometry import triangular_root
 from .kinks import crossings
 from .mixtures import ClassLabels, GaussianMixture
 from .moments import Averages

@@ -1,6 +1,6 @@
 """Gaussian mixtures as laws of inputs, and class labels given by their components."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -11,8 +11,7 @@ from solvers.results import Array
 
 from ..display import Described
 from ..errors import InvalidArgument
-from .checks import MAX_NUMBER, assign, coarsest, finite_array, plain_array
-from .geometry import symmetric_root
+from .checks import MAX_NUMBER, assign, coarsest, finite_array, number, plain_array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -155,7 +154,17 @@ class GaussianMixture(Described):
     @cached_property
     def _roots(self) -> Array:
         """Symmetric square roots of the covariances, (J, K, K)."""
-        return symmetric_root(self.each_covariance)
+        eigenvalues, eigenvectors = np.linalg.eigh(self.each_covariance)
+        roots = np.sqrt(np.maximum(eigenvalues, 0.0))[..., None, :]
+        return np.asarray((eigenvectors * roots) @ eigenvectors.swapaxes(-1, -2))
+
+
+def separated(inputs: GaussianMixture | None, factor: float) -> GaussianMixture:
+    """The mixture with means that are multiplied by a factor."""
+    scale = number("separation", factor, 0, MAX_NUMBER, "0 or more, a factor of the inputs' means")
+    if inputs is None:
+        raise InvalidArgument("separation", factor, "given with inputs, whose means it multiplies")
+    return replace(inputs, means=scale * inputs.means)
 
 
 def semidefinite(covariances: Array, epsilon: float) -> Array:

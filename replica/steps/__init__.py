@@ -7,4 +7,4 @@ from .row_samples import FirstSampleWeights, Kinds, first_sample_weights
 from .row_steps import row_steps as batches_of_steps
 from .several_steps import AfterStep, after_each_step, mean_output
 from .staircase import THRESHOLD, Stage, Staircase, staircase
-from .step_fields import Step, separated
+from .step_fields import Step

@@ -33,15 +33,8 @@ from ..problem import (
     number,
     parse_target,
     problem_repr,
+    separated,
 )
-
-
-def separated(inputs: GaussianMixture | None, factor: float) -> GaussianMixture:
-    """The mixture with means that are multiplied by a factor."""
-    scale = number("separation", factor, 0, MAX_NUMBER, "0 or more, a factor of the inputs' means")
-    if inputs is None:
-        raise InvalidArgument("separation", factor, "given with inputs, whose means it multiplies")
-    return replace(inputs, means=scale * inputs.means)
 
 
 def law_of_biases(bias_spec: Any) -> Law:

@@ -1,6 +1,6 @@
 """Simulation beside theory."""
 
 from .agreement_checks import Extrapolation, extrapolate
-from .compare_simulations import compare, compare_grid, ladder, report_part
+from .compare_simulations import compare, compare_grid, ladder
 from .comparison_results import AlignmentComparison, Comparison, compare_alignment, first_step
 from .theory import Theory, theory_of

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from replica.display import Progress, progress_callback
+from replica.display import Progress, progress_callback, report_part
 from replica.errors import InvalidArgument
 from replica.given import Given
 from replica.observables import grid_axes, places_on_grid
@@ -376,13 +376,6 @@ def problems_on_grid(
             yield problem.step.with_values(width, parameters), width
         else:
             yield problem.model_at(**parameters), beta
-
-
-def report_part(report: Progress | None, part: int, count: int) -> bool | Progress:
-    """Receiver of the progress of one of ``count`` equal parts, as progress of all."""
-    if report is None:
-        return False
-    return lambda done, total: report(part * total + done, count * total)
 
 
 def joined(of_settings: Sequence[Mapping[str, Any]], shape: Sequence[int]) -> dict[str, Any]:

@@ -14,9 +14,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from replica import GaussianMixture, GradientStep, learning_curve, plotting
+from replica.display import report_part
 from replica.files import plain
 
-from ..comparisons import ladder, report_part
+from ..comparisons import ladder
 from . import Run, Values
 from .panels import legend_below
 
