@@ -43,6 +43,7 @@ from ..saddle_point import (
     Conjugates,
     Field,
     Overlaps,
+    Points,
     Scores,
     Signal,
     Susceptibility,
@@ -74,7 +75,7 @@ class Task(NamedTuple):
         """Task with some of the points."""
         return self._replace(alpha=self.alpha[point_rows], lam=self.lam[point_rows])
 
-    def ridge(self) -> ridge.Points:
+    def ridge(self) -> Points:
         """Solutions of ridge regression at these points, on the first of its tables."""
         return ridge.solve_points(next(tables(self.model)), self.alpha, self.lam)
 

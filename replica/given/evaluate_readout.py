@@ -19,12 +19,13 @@ from ..convex import Loss, answers_of_two, error_at_nodes, losses
 from ..errors import InvalidArgument
 from ..problem import check_bytes
 from ..saddle_point import ridge_errors, ridge_scores
+from .classes import wrong_outputs
 from .equations import Freedom, RowStrata
 from .first_layer import SHARES, FirstLayer
 from .gaussian import FeatureMoments
 from .sample import FeatureSample
 from .solve_point import Solved, solve_point
-from .strata import Posterior, Stratified, wrong_outputs
+from .strata import Posterior, Stratified
 
 Given = FirstLayer | FeatureSample | FeatureMoments
 TOLERANCE = 1e-3  # relative, of errors, that strata are asked for; the theory is off by 1 / n

@@ -30,9 +30,10 @@ from ..problem import (
     parse_target,
     plain_array,
 )
+from .classes import with_sums
 from .layer_strata import HermiteStrata, layer_strata
 from .nodes import STRATA_LEVELS, Conditioned, Level, condition, leading_directions
-from .strata import JoinedStrata, Stratified, StratumLabels, labels_of, stacked, with_sums
+from .strata import JoinedStrata, Stratified, StratumLabels, labels_of, stacked
 
 # Shares of the pre-activations from which on a point begins with the first, second, ... special
 # direction; the more there are the more time their strata take.

@@ -17,8 +17,9 @@ from solvers.results import Array
 from ..display import Described
 from ..errors import InvalidArgument
 from ..problem import as_numbers, assign, finite_array, flag, one_a_row, without_gaps
+from .classes import with_sums
 from .gaussian import gaussian_strata
-from .strata import Stratified, with_sums
+from .strata import Stratified
 
 # Samples of a stratum over features: with fewer the small eigenvalues of an empirical covariance
 # are far below those of the population.

@@ -40,6 +40,7 @@ from ..errors import InvalidArgument
 from ..problem import Model, SpikedRandomFeatures
 from ..reuse import IN_DOUBT, evaluate_reused
 from ..saddle_point import (
+    COLUMNS,
     LARGEST_MATRIX,
     Evaluation,
     ridge,
@@ -134,7 +135,7 @@ def _models_at_alphas(
     for value in np.unique(alpha):
         rows = np.flatnonzero(alpha == value)
         one = evaluate(model.at_alpha(value), alpha[rows], lam[rows], **options)
-        evaluations.store(rows, **{name: getattr(one, name) for name in ridge.COLUMNS})
+        evaluations.store(rows, **{name: getattr(one, name) for name in COLUMNS})
     return evaluations
 
 

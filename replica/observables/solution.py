@@ -23,7 +23,7 @@ from ..problem import (
     number,
     samples_of,
 )
-from ..saddle_point import Conjugates, Overlaps, ridge
+from ..saddle_point import COLUMNS, Conjugates, Overlaps
 from ..steps import GradientStep, model_of
 from .evaluate_model import evaluate
 from .grid import Grid, solve_grid
@@ -362,7 +362,7 @@ def solve(
             loss=minimised_loss,
             overlaps=Overlaps(*(overlap[0] for overlap in evaluated_point.overlaps)),
             conjugates=Conjugates(*(overlap[0] for overlap in evaluated_point.conjugates)),
-            **{name: getattr(evaluated_point, name).item() for name in ridge.COLUMNS},
+            **{name: getattr(evaluated_point, name).item() for name in COLUMNS},
         )
     if raise_on_failure and not solution.converged:
         place = ", ".join(f"{name}={value:g}" for name, value in solution.place.items())

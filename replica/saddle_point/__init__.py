@@ -2,6 +2,14 @@
 
 from . import ridge
 from .correlated import CorrelatedGroup
+from .evaluation import (
+    COLUMNS,
+    ERRORS,
+    Evaluation,
+    Points,
+    relative_change,
+    solve_on_growing_tables,
+)
 from .linear_pencil import TrainedRows
 from .one_pass import one_pass, solve_damped
 from .overlaps import (
@@ -18,14 +26,6 @@ from .overlaps import (
     variance_given_tau,
 )
 from .responses import LARGEST_MATRIX, RESPONSE_TOLERANCE, Responses, Susceptibility
-from .ridge import (
-    ERRORS,
-    SMALLEST_ERROR,
-    Evaluation,
-    Signal,
-    relative_change,
-    responses_of,
-    solve_on_growing_tables,
-)
+from .ridge import SMALLEST_ERROR, Signal, responses_of
 from .row_covariances import TabulatedRows
 from .special_directions import DELTA, norm_variance

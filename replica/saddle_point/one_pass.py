@@ -18,6 +18,7 @@ from solvers.fixed_point import fixed_point
 from solvers.results import Array, Indices
 
 from ..equivalence import Table
+from .evaluation import Points
 from .overlaps import (
     Conjugates,
     Field,
@@ -28,7 +29,7 @@ from .overlaps import (
     ridge_scores,
 )
 from .responses import Responses, Susceptibility
-from .ridge import Points, Signal, responses_of, ridge_signal, unpacked
+from .ridge import Signal, responses_of, ridge_signal, unpacked
 
 Score = Callable[[Field], Scores]
 # From the averages, the local field and the susceptibility.

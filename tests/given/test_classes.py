@@ -19,8 +19,8 @@ from replica import (
 )
 from replica.convex import loss
 from replica.given import evaluate
+from replica.given.classes import win_probabilities
 from replica.given.solve_point import solve_point
-from replica.given.strata import win_probabilities
 from replica.observables.readout_curves import meet_rows, notes_on
 from solvers.results import Status
 from tests.given.test_rows import agrees, pixels

@@ -15,7 +15,7 @@ from replica import (
     InvalidArgument,
     solve,
 )
-from replica.given.strata import win_probabilities
+from replica.given.classes import win_probabilities
 from tests.given.simulated import mean_errors, ridge
 
 

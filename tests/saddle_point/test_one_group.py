@@ -7,7 +7,7 @@ import pytest
 
 import replica
 from replica.equivalence import table_at
-from replica.saddle_point import ridge
+from replica.saddle_point import Points, ridge
 from replica.saddle_point.correlated import CorrelatedGroup
 from replica.saddle_point.groups import Groups
 from replica.saddle_point.isotropic import Isotropic
@@ -58,7 +58,7 @@ def general(responses, alpha=ALPHA, lam=LAM):
     result = responses.solve(alpha, lam, 1e-14)
     readout = ridge.trained_readout(responses, result.value, alpha, lam)
     unchecked = np.full(len(alpha), np.inf)
-    return ridge.Points(*readout, result.residual, unchecked, result.iterations, result.status)
+    return Points(*readout, result.residual, unchecked, result.iterations, result.status)
 
 
 def checked(fine, coarse, alpha, lam):
