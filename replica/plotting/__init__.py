@@ -22,14 +22,12 @@ from .figure_elements import (
 )
 from .heat_map import draw_heat_map, mark_place, mark_smallest, plot_heat_map, with_all_axes
 from .names import (
-    COLOURS,
     ERROR_LABELS,
     LABELS,
     class_names,
     error_drawn,
     setting,
     settings,
-    style,
     symbol,
 )
 from .results import (
@@ -43,6 +41,7 @@ from .results import (
     plot_spectrum,
     plot_staircase,
 )
+from .style import COLOURS, style
 
 # Functions for users; others are shared with packages above.
 __all__ = [

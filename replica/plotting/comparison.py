@@ -15,7 +15,8 @@ import numpy as np
 from . import figure_elements
 from .curve import MARKERS, STYLES, LineFigure, in_words
 from .heat_map import with_all_axes
-from .names import COLUMN, current, error_drawn, hue
+from .names import error_drawn
+from .style import COLUMN, current, hue
 
 if TYPE_CHECKING:
     import xarray

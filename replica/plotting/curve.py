@@ -14,6 +14,7 @@ from solvers.results import Array
 from ..errors import InvalidArgument
 from . import figure_elements, names
 from .heat_map import is_map, plot_heat_map, with_all_axes
+from .style import COLOURS, hue
 
 if TYPE_CHECKING:
     import xarray
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 # lines told apart by their colour and a legend; of more, a colour bar
-MOST_COLOURS = len(names.COLOURS)
+MOST_COLOURS = len(COLOURS)
 STYLES = {"test_error": "-", "train_error": "--"}
 MARKERS: dict[str, dict[str, Any]] = {"train_error": {"marker": "s", "markerfacecolor": "none"}}
 
@@ -310,7 +311,7 @@ def lines_of(curve: "xarray.Dataset", name: str, abscissa: str) -> list[Line]:
             f"of at most {MOST_COLOURS} lines, or of lines over one parameter beside the abscissa",
         )
     labels = [", ".join(names.setting(dim, at[dim]) for dim in varying) for at in line_places]
-    line_colours: Sequence[Any] = [names.hue(place) for place in range(line_count)]
+    line_colours: Sequence[Any] = [hue(place) for place in range(line_count)]
     if line_count > MOST_COLOURS:
         values, labels = curve[varying[0]].values, [""] * line_count
         line_colours = _shades(values).to_rgba(values)

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from .names import COLOURS, current, hue, settings, with_theory
+from .names import settings, with_theory
+from .style import COLOURS, current, hue
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,6 +9,7 @@ from solvers.results import Array
 from ..errors import InvalidArgument
 from . import names
 from .figure_elements import COLOUR_MAP, SMALL, axes, finish, say_empty, set_scale
+from .style import COLUMN, current
 
 if TYPE_CHECKING:
     import xarray
@@ -111,7 +112,7 @@ def draw_heat_map(
             f"${names.number_text(one)}$" if wide else f"{one:.{decimals}f}" for one in levels
         ]
         colour_bar.set_ticks(levels, labels=contour_texts)
-        if names.current().size[0] >= names.COLUMN:  # else they would cover each other
+        if current().size[0] >= COLUMN:  # else they would cover each other
             ax.clabel(drawn, fmt=dict(zip(levels, contour_texts, strict=True)), fontsize=SMALL)
         colour_bar.minorticks_off()
 

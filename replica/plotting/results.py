@@ -11,7 +11,8 @@ from solvers.results import Array
 
 from ..errors import InvalidArgument
 from .figure_elements import REFERENCE, SMALL, axes, colours, finish, from_zero, marks_of, set_scale
-from .names import BEST_OF, ERROR_LABELS, LABELS, best_label, class_names, hue, number_text, setting
+from .names import BEST_OF, ERROR_LABELS, LABELS, best_label, class_names, number_text, setting
+from .style import hue
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
