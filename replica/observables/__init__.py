@@ -1,6 +1,7 @@
 """Observables of the theory: errors at a point or on a grid, bounds, optima, derivatives."""
 
 from .bounds import BestBounds, Bounds, BoundsOverEta, best_bounds, bounds
+from .calibration import Calibration, calibration
 from .evaluate_model import BIAS_SCAN, LABELS_NEEDED
 from .gradient import Gradient, gradient
 from .grid import (
@@ -13,7 +14,7 @@ from .grid import (
     solve_grid,
 )
 from .learnability import learnability
-from .learned_function import Calibration, LearnedFunction, calibration, learned_function
+from .learned_function import LearnedFunction, learned_function
 from .learning_curve import BEST, at_best, learning_curve
 from .optimum import SEARCHED_RANGES, LocalMinimum, Optimum, optimal_eta, optimal_lambda
 from .readout_curves import (

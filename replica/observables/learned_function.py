@@ -8,9 +8,6 @@ the rest of the input, with
 
 while the target has the mean h(kappa) and the variance k - h^2 (3.3), which the spikes do not
 explain.
-
-Of the logistic loss the network states P(y = 1) = 1 / (1 + exp(-f)): its mean given kappa is a
-Gaussian integral, to be set beside the frequency P(y = 1 | kappa) of the labels (calibration).
 """
 
 from collections.abc import Callable
@@ -21,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from solvers.quadrature import NODES_PER_AXIS
 from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline
@@ -32,13 +28,12 @@ from solvers.successive_refinement import largest_change, settle
 from ..display import in_words
 from ..equivalence import Table, average_components, flat_kappa, table_at_kappa, tabulate_at
 from ..errors import InvalidArgument
-from ..given import FirstLayer, Given, Posterior
+from ..given import FirstLayer, Posterior
 from ..plotting import drawn_kappa, plot_learned
 from ..problem import (
     Components,
     SpikedRandomFeatures,
     check_call,
-    plain_array,
     refuse_options,
     unit_vector,
 )
@@ -82,7 +77,7 @@ class LearnedFunction(AtPoint):
         mean, variance = self.moments(kappa)
         columns = {"kappa": kappa, "mean": mean, "variance": variance}
         columns |= {name: getattr(self, name)(kappa) for name in ("target_mean", "target_variance")}
-        return _rows_of(columns)
+        return value_rows(columns)
 
     def mean(self, kappa: ArrayLike) -> Array:
         """The mean output C(kappa).  Eq. (4.5)"""
@@ -141,7 +136,7 @@ class LearnedFunction(AtPoint):
         return field_at_nodes(ridge.responses_of(table), overlaps)
 
 
-def _rows_of(columns: dict[str, Array]) -> list[dict[str, Any]]:
+def value_rows(columns: dict[str, Array]) -> list[dict[str, Any]]:
     """Rows of a table of the ``columns``, of one length."""
     rows = np.transpose([np.ravel(column) for column in columns.values()]).tolist()
     return [dict(zip(columns, row, strict=True)) for row in rows]
@@ -325,65 +320,3 @@ def learned_function(
         return LearnedFunction(learned_point)
     coordinate_count = len(learned_point.model.components.basis)
     return LearnedAlong(learned_point, unit_vector("direction", direction, coordinate_count))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Calibration(AtPoint):
-    """Mean stated probability of the label 1, and its frequency, of :func:`replica.calibration`.
-
-    Attributes
-    ----------
-    kappa : (N,) or (K, N)
-        Projections of the input on the spikes.
-    predicted, frequency : (N,)
-    point : Solution
-    """
-
-    kappa: Array
-    predicted: Array
-    frequency: Array
-    point: Solution
-
-    def _facts(self) -> dict[str, Any]:
-        return {column: getattr(self, column) for column in ("kappa", "predicted", "frequency")}
-
-    def _rows(self) -> list[dict[str, Any]]:
-        kappas = self.kappa.reshape(-1, self.predicted.size)
-        columns = {f"kappa{k}" if len(kappas) > 1 else "kappa": x for k, x in enumerate(kappas, 1)}
-        return _rows_of(columns | {"predicted": self.predicted, "frequency": self.frequency})
-
-
-@check_call
-def calibration(solution: Solution, kappa: ArrayLike) -> Calibration:
-    """Mean stated probability and frequency of the label 1 given the projection on the spike.
-
-    Parameters
-    ----------
-    solution : Solution
-        Of the logistic loss.
-    kappa : array (N,)
-        Projections of the input on the spike; (K, N) on K spikes.
-
-    Raises
-    ------
-    InvalidArgument
-        If the loss is another, the point did not converge, or it is of a given layer.
-
-    Examples
-    --------
-    >>> from replica import SpikedRandomFeatures, calibration, solve
-    >>> model = SpikedRandomFeatures(student="tanh", target="sign", r=1.5, c=1.3, gamma=0.8)
-    >>> point = solve(model, alpha=2.0, lam=0.05, loss="logistic")
-    >>> at = calibration(point, [0.0, 1.0])
-    >>> at.predicted.round(3).tolist(), at.frequency.round(3).tolist()
-    ([0.5, 0.922], [0.5, 0.909])
-    """
-    if not isinstance(solution, Solution) or isinstance(solution.model, Given):
-        allowed_solution = "a Solution of a limit, not of a given layer"
-        raise InvalidArgument("solution", type(solution).__name__, allowed_solution)
-    if solution.loss.name != "logistic" or not solution.converged:
-        raise InvalidArgument("solution", solution.loss.name, "a converged one, of logistic loss")
-    learned, kappa_nodes = LearnedFunction(solution), np.atleast_1d(plain_array("kappa", kappa))
-    predicted = learned.expected(expit, kappa_nodes)
-    frequency = (1 + learned.target_mean(kappa_nodes)) / 2
-    return Calibration(kappa_nodes, predicted, frequency, solution)
