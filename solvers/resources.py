@@ -1,4 +1,4 @@
-"""Limits on the threads and the time that a computation may take.
+"""Threads, time and memory of a computation: one BLAS thread, a deadline, memory at hand.
 
 A cell of work uses one BLAS thread.  Sums are then in the same order on every machine of a kind,
 and as many cells run in parallel as there are cores.
@@ -22,6 +22,10 @@ from .results import ConvergenceError, Status
 
 TIME_LIMIT = 20.0  # seconds for a call, or for a point of a curve; ordinary ones take less
 CACHE_NUMBERS = 2**17  # floats of 8 bytes that stay in the processor's cache: 1 MB
+
+# Freed at once: from then on glibc keeps that much at hand.  Else it returns arrays of some 100 KiB
+# to the system and takes them again page by page, 40 % of the time of 1 000 points.
+np.empty(2**21)
 
 _lock = threading.Lock()
 _threads_inside: list[None] = []

@@ -54,9 +54,6 @@ RIDGE_QUADRATURE_TOLERANCE = 1e-10
 # regression keeps some ten arrays so large of every table, in all below 1 GB.
 LARGEST_TABLE = 2**23
 CHUNK = 2**17  # points times nodes handled at once: 1 MiB an array
-# Freed at once: from then on glibc keeps that much at hand.  Else it returns arrays of some 100 KiB
-# to the system and takes them again page by page, 40 % of the time of 1 000 points.
-np.empty(2**21)
 
 # Biases scanned, two to a unit where the scale of pre-activations is 1.  Not evenly about 0, where
 # symmetric problems are stationary without being lowest.
