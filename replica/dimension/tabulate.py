@@ -195,10 +195,12 @@ def table_at_dimension(
     one of ``TABLE_SIZES``; None past the last."""
     if level >= len(TABLE_SIZES):
         return None
-    return tabulate(model, dimension, TABLE_SIZES[level], dropped)
+    return loaded_table(model, dimension, TABLE_SIZES[level], dropped)
 
 
-def tabulate(model: Model, dimension: float, sizes: Sizes, dropped: float = DROPPED) -> LoadedTable:
+def loaded_table(
+    model: Model, dimension: float, sizes: Sizes, dropped: float = DROPPED
+) -> LoadedTable:
     """Table of a network at an input ``dimension``, or in the limit, on rules of given ``sizes``
     without the light nodes, which hold a share ``dropped`` of the weight.  Eqs. (23.3)-(23.5)
 

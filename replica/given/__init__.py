@@ -1,6 +1,13 @@
 """The readout of a given first layer, and of given features.  docs/theory.md 20"""
 
-from .evaluate_readout import TOLERANCE, Given, ReadoutPoints, check_memory, errors_at, evaluate
+from .evaluate_readout import (
+    TOLERANCE,
+    Given,
+    ReadoutPoints,
+    check_memory,
+    errors_at,
+    evaluate_readout,
+)
 from .first_layer import FirstLayer
 from .gaussian import FeatureMoments
 from .sample import MOST_ROWS, ROWS_PER_FEATURE, FeatureSample

@@ -67,7 +67,7 @@ class ReadoutPoints(NamedTuple):
 
 
 @one_thread()
-def evaluate(
+def evaluate_readout(
     model: Given,
     samples: Array,
     lam: Array,

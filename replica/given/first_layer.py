@@ -258,7 +258,7 @@ class FirstLayer(Described):
         kink_normals = np.array([v for v, _ in kinks]).reshape(len(kinks), target_in_axes.shape[1])
         kink_planes = kink_normals @ target_in_axes.T, np.array([t for _, t in kinks])
         for j, component in enumerate(self._conditioned(directions)):
-            if not component.share:
+            if not component.component_share:
                 continue
             z_rule = component.nodes(self.student, kink_planes, level, last)
             # numbers of all strata, 128 beside the moments of the features: 1 GB with copies

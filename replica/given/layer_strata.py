@@ -63,7 +63,7 @@ class NodeMoments:
         self.others = np.zeros((k_max + 2, N, p if rest.size else 0))
         for neurons in np.array_split(rest, -(-rest.size * N // MOMENT_BLOCK)) if rest.size else []:
             check_time()
-            moments = hermite_moments(student, to_host(s)[:, neurons].T, c[neurons, None], k_max)
+            moments = hermite_features(student, to_host(s)[:, neurons].T, c[neurons, None], k_max)
             self.others[:, :, neurons] = moments.swapaxes(1, 2)
         if rest.size < p:
             t = xp.where(like(self.tabulated, s), (t - first_panel) / PANEL_WIDTH, 0.0 * t)
@@ -83,7 +83,7 @@ class NodeMoments:
         while 2 * terms * shift_ratio.size <= uses:
             check_time()
             deviation = np.exp((middle_log + half_log * chebpts1(terms)) / 2)[:, None, None]
-            node_moments = hermite_moments(student, shift_ratio * deviation, deviation**2, k_max)
+            node_moments = hermite_features(student, shift_ratio * deviation, deviation**2, k_max)
             log_series = np.einsum("ab,kbpx->kapx", coefficient_matrix(terms), node_moments)
             term_sizes = np.abs(log_series).max(axis=(2, 3))
             largest_terms = term_sizes.max(axis=1)
@@ -119,7 +119,7 @@ class NodeMoments:
         return xp.where(like(self.tabulated, d_k), d_k, like(self.others[k], d_k))
 
 
-def hermite_moments(student: Activation, s: Array, c: Array, k_max: int) -> Array:
+def hermite_features(student: Activation, s: Array, c: Array, k_max: int) -> Array:
     """d_k = E He_k(z) sigma(s + sqrt(c) z) / sqrt(k!) for k = 0 ... k_max, and E sigma^2:
     (k_max + 2, *shape of s)."""
     s, c = np.broadcast_arrays(s, c)
@@ -255,7 +255,9 @@ def layer_strata(
         degrees.append(Degree(*_principal(d_k, shares, rho_power, least)) if counts else nothing)
         rho_power = rho_power * rho_squared
     moment_accuracy = 1e-10 if node_moments.tabulated.any() else EXACT  # of interpolated moments
-    node_strata = HermiteStrata(component.share * shares, second, degrees, rho, moment_accuracy)
+    node_strata = HermiteStrata(
+        component.component_share * shares, second, degrees, rho, moment_accuracy
+    )
     diagonal_error = xp.max(xp.abs(xp.linalg.diagonal(node_strata.mix(shares)) - weights @ second))
     if not float(diagonal_error) <= 1e-12 * least / tol:
         raise GivenUp(Status.NOT_FINITE)

@@ -56,7 +56,7 @@ class Conditioned(NamedTuple):
 
     Attributes
     ----------
-    share : float
+    component_share : float
         Of the inputs.
     shift, loadings : (p,), (p, r)
         t + W m, and R.
@@ -66,7 +66,7 @@ class Conditioned(NamedTuple):
         kappa = origin + axes z, the axes triangular: the first directions have the first z.
     """
 
-    share: float
+    component_share: float
     shift: Array
     loadings: Array
     variances: Array

@@ -14,7 +14,7 @@ from solvers.results import Array, Status
 
 from ..convex import Loss
 from ..errors import InvalidArgument
-from ..given import TOLERANCE, FeatureMoments, FeatureSample, Given, ReadoutPoints, evaluate
+from ..given import TOLERANCE, FeatureMoments, FeatureSample, Given, ReadoutPoints, evaluate_readout
 from ..problem import SpikedRandomFeatures
 from ..saddle_point import ERRORS
 
@@ -188,7 +188,8 @@ def meet_rows(
         return readout_columns
     penalties, of = np.unique(lam[past], return_inverse=True)
     most_rows = np.full(penalties.size, float(model.most_by_rows)), penalties, *accuracy
-    row_errors, by_class = (evaluate(m, *most_rows).columns for m in (model, classes_of(model)))
+    models = model, classes_of(model)
+    row_errors, by_class = (evaluate_readout(m, *most_rows).columns for m in models)
     for name in ERRORS:
         # an error that is 0 tells no ratio
         both = (row_errors[name] > 0) & (by_class[name] > 0)
@@ -268,5 +269,5 @@ def layer_points(
     if labels_vary and not loss.is_square:
         raise InvalidArgument("loss", loss.name, "the square where labels vary within a stratum")
     settings = loss, quadrature_tol or TOLERANCE, time_limit
-    points = evaluate(model, samples, lam, *settings, advance)
+    points = evaluate_readout(model, samples, lam, *settings, advance)
     return points._replace(columns=meet_rows(model, samples, lam, points, *settings))

@@ -64,7 +64,7 @@ class LabelNoise:
         """Variances and shares of the mixture of Gaussians; (0, 1) for labels +-1."""
         if self.kind == "student":
             nu, scale = self.parameters
-            noise_variances, shares = student_mixture(nu)
+            noise_variances, shares = student_t_mixture(nu)
             return list(zip((scale**2 * noise_variances).tolist(), shares.tolist(), strict=True))
         if self.kind != "outliers":
             return [(0.0, 1.0)]
@@ -79,7 +79,7 @@ class LabelNoise:
         if self.kind != "student" or k <= 2:
             return 0.0
         nu, scale = self.parameters
-        return scale**k * missing_student_moment(nu, k)
+        return scale**k * missing_t_moment(nu, k)
 
     def probability(self, target: Array) -> Array:
         """P(y = 1) for values ``target`` of sigma_*."""
@@ -103,7 +103,7 @@ class LabelNoise:
 
 
 @lru_cache(maxsize=64)
-def student_mixture(nu: float) -> tuple[Array, Array]:
+def student_t_mixture(nu: float) -> tuple[Array, Array]:
     """Variances and shares of Gaussians whose mixture is Student's t = sqrt(u) z, z ~ N(0, 1).
 
     The density of x = log u, u = nu / chi^2_nu, is exp(-(nu/2)(x + e^-x)); averages over it are by
@@ -117,7 +117,7 @@ def student_mixture(nu: float) -> tuple[Array, Array]:
     Examples
     --------
     >>> for nu in (6.0, 3.0, 2.2):
-    ...     variances, shares = student_mixture(nu)
+    ...     variances, shares = student_t_mixture(nu)
     ...     print(len(shares), round(float(shares @ variances), 9))
     28 1.5
     51 3.0
@@ -140,22 +140,22 @@ def student_mixture(nu: float) -> tuple[Array, Array]:
     return u_student * (nu / (nu - 2) / (shares @ u_student)), shares
 
 
-def missing_student_moment(nu: float, k: float) -> float:
+def missing_t_moment(nu: float, k: float) -> float:
     """Error of E abs(t)^k, k > 2, of the mixture, whose tail is truncated: exact less mixture.
 
     Infinite for k >= nu.
 
     Examples
     --------
-    >>> missing_student_moment(4.0, 4.0)
+    >>> missing_t_moment(4.0, 4.0)
     inf
-    >>> variances, shares = student_mixture(6.0)
-    >>> round(float(3 * shares @ variances**2 + missing_student_moment(6.0, 4.0)), 9)
+    >>> variances, shares = student_t_mixture(6.0)
+    >>> round(float(3 * shares @ variances**2 + missing_t_moment(6.0, 4.0)), 9)
     13.5
     """
     if k >= nu:
         return np.inf
-    student_variances, student_shares = student_mixture(nu)
+    student_variances, student_shares = student_t_mixture(nu)
     # moment_of_u: E u^(k/2), normal_moment: E abs(z)^k
     moment_of_u = np.exp(loggamma((nu - k) / 2) - loggamma(nu / 2) + k / 2 * np.log(nu / 2))
     normal_moment = 2 ** (k / 2) * gamma((k + 1) / 2) / np.sqrt(np.pi)

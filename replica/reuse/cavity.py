@@ -58,15 +58,17 @@ class SampleClass(NamedTuple):
     read: bool
 
 
-def class_of(strata: SampleNodes, count: float, step_trained: bool, read: bool) -> SampleClass:
+def class_of(
+    sample_nodes: SampleNodes, count: float, step_trained: bool, read: bool
+) -> SampleClass:
     """The class of ``count`` samples over dimension, which the step is trained on or not
     (``step_trained``), and the readout has ``read`` or not.  Eqs. (21.6), (21.8)"""
-    Q, A = strata.nodes_q, len(strata.neurons)
+    Q, A = sample_nodes.nodes_q, len(sample_nodes.neurons)
     node_shape = -1, Q
-    input_count = strata.weights.size // Q
+    input_count = sample_nodes.weights.size // Q
     form, residual_k = np.zeros((input_count, 5 * A, 5 * A)), np.zeros((A, input_count, Q, 5 * A))
     class_noise, coefficients = np.zeros((A, input_count, Q)), np.zeros((A, input_count, Q, 5))
-    for k, kind in enumerate(strata.neurons):
+    for k, kind in enumerate(sample_nodes.neurons):
         z, V, hat, scalars = 3 * k, 3 * k + 1, 3 * k + 2, slice(3 * A + 2 * k, 3 * A + 2 * k + 2)
         n = kind.trained if step_trained else kind.fresh
         own_push, linear, rest = n.own[::Q], n.linear[:, ::Q].T, n.by_rest_of_scalars[:, ::Q].T
@@ -85,9 +87,11 @@ def class_of(strata: SampleNodes, count: float, step_trained: bool, read: bool) 
         )
         label_terms = n.mean, *n.scalars, n.initial, n.by_pairs
         coefficients[k] = np.stack(label_terms, axis=-1).reshape(input_count, Q, 5)
-    own_push = strata.push if step_trained else np.zeros_like(strata.push)
-    along = np.vstack([strata.s, strata.q + own_push, own_push]).reshape(-1, input_count, Q)
-    weights, labels = (count * strata.weights).reshape(node_shape), strata.y.reshape(node_shape)
+    own_push = sample_nodes.push if step_trained else np.zeros_like(sample_nodes.push)
+    along = np.vstack([sample_nodes.s, sample_nodes.q + own_push, own_push])
+    along = along.reshape(-1, input_count, Q)
+    weights = (count * sample_nodes.weights).reshape(node_shape)
+    labels = sample_nodes.y.reshape(node_shape)
     return SampleClass(weights, form, residual_k, class_noise, coefficients, along, labels, read)
 
 
@@ -211,7 +215,7 @@ class CavityEquations:
     samples of each class, ``counts`` over dimension: of the step and the readout, of the step
     alone, of the readout alone."""
 
-    strata: SampleNodes
+    sample_nodes: SampleNodes
     counts: tuple[float, float, float]
     beta: float
     lam: float
@@ -219,8 +223,10 @@ class CavityEquations:
 
     def __post_init__(self) -> None:
         sample_counts = [(i, count) for i, count in enumerate(self.counts) if count > 0]
-        self.samples = [class_of(self.strata, count, i != 2, i != 1) for i, count in sample_counts]
-        self.kinds = len(self.strata.neurons)
+        self.samples = [
+            class_of(self.sample_nodes, count, i != 2, i != 1) for i, count in sample_counts
+        ]
+        self.kinds = len(self.sample_nodes.neurons)
         self.links = np.kron(np.eye(self.kinds), LINKS)
 
     def forms(self, g: Array, G: Array, lam: Any = None) -> Forms:
@@ -251,7 +257,7 @@ class CavityEquations:
         relative; NaN where a variance D is negative."""
         G_violation = cavity_map(self.samples, forms, self.links) - G
         response_sum = self.response(forms) + self.beta
-        response_ratio = response_sum * g / (self.beta * self.strata.shares)
+        response_ratio = response_sum * g / (self.beta * self.sample_nodes.shares)
         possible = all((form.D > 0).all() for form in forms) and (response_ratio > 0).all()
         g_violation = np.log(np.where(possible, response_ratio, np.nan))  # nearly linear in log g
         largest_G = float(np.abs(G_violation).max() / np.abs(G).max())
@@ -268,7 +274,8 @@ class CavityEquations:
         if cavity_start is None:
             sizes = [one.noise + (one.residual**2).sum(axis=-1) for one in self.samples if one.read]
             k_scale = max(float(response_size.max()) for response_size in sizes)
-            g, G = self.strata.shares * min(0.5, self.lam / k_scale), np.linalg.inv(self.links)
+            g = self.sample_nodes.shares * min(0.5, self.lam / k_scale)
+            G = np.linalg.inv(self.links)
         else:
             g, G, _ = cavity_start
         log_g_change: Array = np.zeros_like(g)

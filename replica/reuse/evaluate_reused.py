@@ -19,7 +19,7 @@ from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
 from ..saddle_point import Evaluation, Overlaps, solve_on_growing_tables, unknown_overlaps
 from .cavity import TINY, Cavity, CavityEquations, Form, Forms, SampleClass, cavity_map
-from .sample_nodes import SAMPLE_RULES, Features, SampleNodes, strata
+from .sample_nodes import SAMPLE_RULES, Features, SampleNodes, nodes_with_features
 
 
 class ReadoutPoint(NamedTuple):
@@ -75,7 +75,7 @@ class Readout(CavityEquations):
     @property
     def places(self) -> UnknownSlices:
         """Indices of the unknowns of (21.8) in the vector Theta."""
-        D, A = len(self.strata.s), self.kinds
+        D, A = len(self.sample_nodes.s), self.kinds
         ends = np.cumsum([3 * A * (D + 2), A, 2 * A, 2 * A, A, A])
         return UnknownSlices(slice(0, ends[0]), *map(slice, ends[:-1], ends[1:]))
 
@@ -87,7 +87,7 @@ class Readout(CavityEquations):
         matrix_dtype = np.result_type(g, *(form.D for form in forms))
         M = np.zeros((K + 1,) * 2, matrix_dtype)  # the last for the rest of the field
         M[row_places.fields, row_places.fields] = np.kron(
-            np.eye(len(self.strata.s) + 2), self.links
+            np.eye(len(self.sample_nodes.s) + 2), self.links
         )
         along, own = (slice(end - F, end) for end in (row_places.m.start - F, row_places.m.start))
         M[own, own] = -np.linalg.inv(G)
@@ -96,7 +96,7 @@ class Readout(CavityEquations):
         M[row_places.pairs, row_places.pairs] = np.eye(A)
         M[row_places.scalars, row_places.multipliers] = np.eye(2 * A)
         M[row_places.multipliers, row_places.scalars] = np.eye(2 * A)
-        scalar_noise = block_diag(*(n.scalar_noise for n in self.strata.neurons))
+        scalar_noise = block_diag(*(n.scalar_noise for n in self.sample_nodes.neurons))
         M[row_places.multipliers, row_places.multipliers] = -scalar_noise
         for sample_class, form in zip(self.samples, forms, strict=True):
             # fields at q = 0, and what q adds
@@ -105,7 +105,7 @@ class Readout(CavityEquations):
             linear_fields = np.zeros((len(w), 5 * A, K + 1))
             field_map = np.einsum("ke,fg->efkg", field_start, np.eye(F))
             linear_fields[:, :F, row_places.fields] = field_map.reshape(len(w), F, -1)
-            linear_fields[:, F:, row_places.multipliers] = -np.eye(2 * A) / self.strata.alpha0
+            linear_fields[:, F:, row_places.multipliers] = -np.eye(2 * A) / self.sample_nodes.alpha0
             form_image = form.S @ linear_fields
             M += np.tensordot(linear_fields * w[:, None, None], form_image, ((0, 1), (0, 1)))
             M[along, along] += np.tensordot(w, form.S[:, :F, :F], 1)
@@ -128,7 +128,7 @@ class Readout(CavityEquations):
         X[..., unknowns.m], X[..., unknowns.initial] = coefficients[..., 0], coefficients[..., 3]
         X[..., unknowns.scalars] = coefficients[..., 1:3].reshape(E, Q, -1)
         X[..., unknowns.pairs] = coefficients[..., 4]
-        X[..., unknowns.multipliers] = form.w[..., F:] / -self.strata.alpha0
+        X[..., unknowns.multipliers] = form.w[..., F:] / -self.sample_nodes.alpha0
         X[..., -1] = sample_class.labels
         return X
 
@@ -140,7 +140,7 @@ class Readout(CavityEquations):
         covariance_slope = np.outer(own_field, own_field)
         for sample_class, form in zip(self.samples, forms, strict=True):
             field_image = np.tensordot(sample_class.along, theta_fields, (0, 0)) @ form.S[:, :F, :F]
-            field_image += (zeta @ form.S[:, F:, :F] / -self.strata.alpha0)[:, None]
+            field_image += (zeta @ form.S[:, F:, :F] / -self.sample_nodes.alpha0)[:, None]
             if sample_class.read:
                 read_theta = self.read(sample_class, form, g) @ np.append(theta, 1)
                 field_image += form.w[..., :F] * (read_theta / form.D)[..., None]
@@ -150,7 +150,7 @@ class Readout(CavityEquations):
 
     def errors(self, cavity: Cavity) -> ReadoutPoint:
         """Errors and overlaps of the readout.  Eqs. (21.9)-(21.13)"""
-        s, (g, G, *_), A, unknowns = self.strata, cavity, self.kinds, self.places
+        s, (g, G, *_), A, unknowns = self.sample_nodes, cavity, self.kinds, self.places
         D = len(s.s)
         cavity_forms = self.forms(g, G)
         M, v, c = self.quadratic(g, G, cavity_forms)
@@ -261,7 +261,7 @@ def evaluate_reused(
         if level >= len(SAMPLE_RULES):
             return None, points[:0]
         with_norms = network_rows.row_norms
-        nodes = strata(network_rows.step, neuron_kinds, kind_shares, level, with_norms)
+        nodes = nodes_with_features(network_rows.step, neuron_kinds, kind_shares, level, with_norms)
         point_cavity, label_noise = None, float(nodes.weights @ (nodes.y - nodes.target) ** 2)
         for i in points:
             check_time()
@@ -277,7 +277,7 @@ def evaluate_reused(
                 continue
             errors_before = np.array([evaluation.test_error[i], evaluation.train_error[i]])
             error_change = np.abs(errors_before / [point.test, point.train] - 1).max()
-            error_change = np.nan_to_num(error_change, nan=np.inf)  # of the first strata
+            error_change = np.nan_to_num(error_change, nan=np.inf)  # of the first nodes
             special = point.overlaps.theta[:, : 1 + network_rows.row_norms]
             is_lost = point.test < IN_DOUBT * float(nodes.weights @ nodes.y**2) or point.train < 0
             evaluation.store(

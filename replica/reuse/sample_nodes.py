@@ -33,7 +33,9 @@ def sample_nodes(
         if np.count_nonzero(v) == 1:
             kink_axis = int(np.flatnonzero(v)[0])
             kinks_on_axes[kink_axis].append(t / v[kink_axis])
-    s_grid = tensor_rule(*(gaussian_rule(nodes_along(nodes, D), each) for each in kinks_on_axes))
+    s_grid = tensor_rule(
+        *(rule_between_kinks(nodes_along(nodes, D), each) for each in kinks_on_axes)
+    )
     target_coordinates, y_mean = s_grid.nodes.T, label_law.target(*s_grid.nodes.T)
     if label_law.channel and label_law.added is not None:
         p_up = label_law.added.probability(y_mean)
@@ -56,7 +58,7 @@ def nodes_along(nodes: int, directions: int) -> int:
     return nodes if directions == 1 else 2 * nodes // 3
 
 
-def gaussian_rule(nodes: int, kinks: list[float]) -> Rule:
+def rule_between_kinks(nodes: int, kinks: list[float]) -> Rule:
     """Rule for a standard Gaussian, on panels between ``kinks`` where there are any."""
     if not kinks:
         return gauss_hermite(nodes)
@@ -174,7 +176,7 @@ class SampleNodes(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def strata(
+def nodes_with_features(
     step: Step, kinds: tuple[Values, Values], shares: Values, level: int, norms: bool = True
 ) -> SampleNodes:
     """Nodes of the given ``level`` for a single ``step``, and the features of ``kinds``, readouts
@@ -228,7 +230,7 @@ def _neurons(
     c, r = pi1**2 + omega_variance, eta * h1 * N
     own = eta_over_alpha * e
 
-    z, wz = gaussian_rule(nodes, [kink - bias for kink in student.kinks])
+    z, wz = rule_between_kinks(nodes, [kink - bias for kink in student.kinks])
     student_slope = student.slope(z + bias)
     psi, rest = student_slope - h1, student_slope - h1 - h2 * z
     of_mean = np.stack([z**0, z, rest, z * psi, psi**2, z**2 - 1]) * wz

@@ -23,7 +23,7 @@ RHO_NODES = (16, 18, 20, 22, 24, 26, 28, 30, 32, 36, 40)  # nodes on a panel, by
 WIDE_NOISE = 0.5
 
 
-class Nodes(NamedTuple):
+class RhoNodes(NamedTuple):
     """Chebyshev nodes on panels in u = arcsinh(root rho), to interpolate smooth functions of rho.
 
     The panels start at u = ``low``; each has the same ``length`` and number of ``points``.
@@ -127,16 +127,16 @@ def on_few_nodes(
     return noisy_nodes.rho[None], noiseless_weights @ noise_matrix
 
 
-def _nodes_between(u_low: float, u_high: float, rho_root: float, count: int) -> Nodes:
+def _nodes_between(u_low: float, u_high: float, rho_root: float, count: int) -> RhoNodes:
     """Nodes between two values of rho, for functions that vary on the scale 1 / root."""
     # several panels: on a long one, rounding would hide the tiny weights of the tails
     rho_root = max(rho_root, 5.0 / max(-u_low, u_high, 1e-300))
     u_low, u_high = float(np.arcsinh(rho_root * u_low)), float(np.arcsinh(rho_root * u_high))
     rho_panels = max(1, int(np.ceil((u_high - u_low) / 1.5)))
-    return Nodes(rho_root, u_low, max((u_high - u_low) / rho_panels, 1e-300), rho_panels, count)
+    return RhoNodes(rho_root, u_low, max((u_high - u_low) / rho_panels, 1e-300), rho_panels, count)
 
 
-def _noise_matrix(nodes: Nodes, mean: Array, noise: float, root: float, level: int) -> Array:
+def _noise_matrix(nodes: RhoNodes, mean: Array, noise: float, root: float, level: int) -> Array:
     """Matrix (M, m) that adds label noise: row i has the weights on ``nodes`` of a Gaussian of mean
     ``mean``[i] and variance ``noise``."""
     noise_sd, noise_matrix = np.sqrt(noise), np.empty((len(mean), len(nodes.rho)))

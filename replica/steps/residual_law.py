@@ -135,14 +135,14 @@ class KnownInputs(NamedTuple):
 
     Attributes
     ----------
-    law : GaussianMixture or None
+    mixture : GaussianMixture or None
     components : Components
         Components of the law on u and zeta; with u, zeta spans the D coordinates known to labels.
     known : (D or D + 1, S)
         These coordinates, and the part of u outside them if there is one, in the basis u, zeta.
     """
 
-    law: GaussianMixture | None
+    mixture: GaussianMixture | None
     components: Components
     known: Array
 
@@ -179,7 +179,7 @@ def law_of_residuals(
     components = inputs.components
     label_places, place_weights = components.places_and_weights(rule)
     offset = np.broadcast_to(offset, place_weights.shape)
-    label_power, tau_count = labels.averages(inputs.law).power, components.tau_slopes.shape[2]
+    label_power, tau_count = labels.averages(inputs.mixture).power, components.tau_slopes.shape[2]
     # mean label if the target does not depend on tau
     no_tau = np.zeros((tau_count, *place_weights.shape, 1))
     mean_labels = components.mean_label(labels.combined_mean, label_places, no_tau)[:, 0]
@@ -235,7 +235,7 @@ class LabelsAtPlaces(NamedTuple):
         E y^2.
     centre, L : (T, N), (T, q)
         The arguments of the target are centre + L tau.
-    plain : (N,)
+    mean_without_tau : (N,)
         E[y | z] if there is no tau.
     offset : (N,)
         Output that the residual subtracts.
@@ -247,14 +247,14 @@ class LabelsAtPlaces(NamedTuple):
     power: float
     centre: Array
     L: Array
-    plain: Array
+    mean_without_tau: Array
     offset: Array
     root: float
 
     def residual(self, place_index: NDArray[np.int64], tau: Array) -> Array:
         """E[y | z] - offset at n of the places, with tau (q, n)."""
         if not self.L.shape[1]:
-            return np.asarray(self.plain[place_index] - self.offset[place_index])
+            return np.asarray(self.mean_without_tau[place_index] - self.offset[place_index])
         mean_label = self.labels.combined_mean(*(self.centre[:, place_index] + self.L @ tau))
         return np.asarray(mean_label - self.offset[place_index])
 

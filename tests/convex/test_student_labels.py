@@ -12,7 +12,7 @@ from replica.convex.averages import losses, scores
 from replica.convex.label_tables import ConditionalLabels
 from replica.equivalence import tabulate
 from replica.problem import label_noise
-from replica.problem.labels import student_mixture
+from replica.problem.labels import student_t_mixture
 from replica.saddle_point import Field, field_at_nodes, responses_of, ridge
 from solvers.rules import Rule, composite_legendre, trapezoid
 from tests.convex.problems import LOG_COSH, MODELS, WAVE, by_nodes, labels_on, overlaps_of
@@ -23,7 +23,7 @@ FOURTH = Loss(lambda t: t**4 / 4, lambda t: t**3, name="fourth")
 @pytest.mark.parametrize("nu", [2.05, 2.2, 3.0, 6.0, 30.0, 1e12])
 def test_mixture_of_gaussians(nu):
     """Against scipy's law: 2e-8 of each, the mixture's 1e-8; what it leaves out is not seen."""
-    variances, shares = student_mixture(nu)
+    variances, shares = student_t_mixture(nu)
     x = np.array([[0.01], [0.9], [30.0]])
     mixed = stats.norm.cdf(x, scale=np.sqrt(variances)) @ shares
     assert mixed == pytest.approx(stats.t.cdf(x[:, 0], nu), abs=2e-8)

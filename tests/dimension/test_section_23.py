@@ -7,7 +7,7 @@ import pytest
 
 from replica import GaussianMixture, GradientStep, learning_curve, solve
 from replica.dimension.readout import solve_readouts
-from replica.dimension.tabulate import Sizes, table_at_dimension, tabulate
+from replica.dimension.tabulate import Sizes, loaded_table, table_at_dimension
 from replica.saddle_point import ridge
 from tests.dimension.literal import Literal, grid
 from tests.marks import slow
@@ -131,7 +131,7 @@ def test_equations_as_they_stand(name, sizes):
     of loadings, at the price of m, is one that it takes."""
     (model, at), (alpha, lam) = network(name), arrays(SETTINGS[name][2])
     literal = Literal(model, 1000.0, sizes, (7, 5, 5))
-    table = tabulate(model, 1000.0, Sizes(8, 8, 5, 1))
+    table = loaded_table(model, 1000.0, Sizes(8, 8, 5, 1))
     points = ridge.solve_points(table, alpha, lam)
     without = literal.errors(**at, with_leverage=False)
     np.testing.assert_allclose(np.ravel(points.errors), without, rtol=1e-4)
@@ -161,7 +161,7 @@ def test_without_leverage():
 def test_functions_of_loadings_are_the_kernel_of_the_members():
     """By degree, with Hermite functions, or by nodes of the loadings, without degree 1."""
     model, _ = network("c7")
-    table = tabulate(model, 300.0, Sizes(4, 4, 5, 1))
+    table = loaded_table(model, 300.0, Sizes(4, 4, 5, 1))
     rows, kappa = table.covariance, table.kappa[:, ::7]
     z, share = grid((15, 15, 15))
     s = np.linalg.cholesky(rows.loading_covariance) @ z / np.sqrt(300)

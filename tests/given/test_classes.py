@@ -18,7 +18,7 @@ from replica import (
     solve,
 )
 from replica.convex import loss
-from replica.given import evaluate
+from replica.given import evaluate_readout
 from replica.given.classes import win_probabilities
 from replica.given.solve_point import solve_point
 from replica.observables.readout_curves import meet_rows, notes_on
@@ -329,7 +329,7 @@ def test_a_scale_that_is_not_known_in_time_is_no_scale_of_one():
     features, of = classes_of(300, 20, 2)
     sample = FeatureSample(features=features, labels=of, intercept=True)
     at, square = (np.array([200.0, 400.0]), np.array([0.3, 0.3])), loss("square")
-    points = evaluate(sample, *at, square, 1e-3, 60.0)
+    points = evaluate_readout(sample, *at, square, 1e-3, 60.0)
     known = meet_rows(sample, *at, points, square, 1e-3, 60.0)
     late = meet_rows(sample, *at, points, square, 1e-3, 1e-9)
     assert known["converged"].all()

@@ -5,7 +5,7 @@ import pytest
 
 import replica
 from replica.convex import loss
-from replica.given.layer_strata import NodeMoments, hermite_moments, layer_strata
+from replica.given.layer_strata import NodeMoments, hermite_features, layer_strata
 from replica.given.nodes import STRATA_LEVELS
 from replica.given.solve_point import solve_point
 from replica.problem import activation
@@ -19,7 +19,7 @@ def test_a_table_has_the_moments_of_every_neuron(student, spread):
     c = np.exp(spread * rng.uniform(-1, 1, 5))
     c[3] = 0.0  # sees special directions alone
     s = rng.standard_normal(5) + 20 * rng.uniform(size=5) * rng.uniform(-1, 1, (20_000, 5))
-    exact = hermite_moments(of, s[::40], c, 5)
+    exact = hermite_features(of, s[::40], c, 5)
     table, few = NodeMoments(of, s, c, 5), NodeMoments(of, s[:41:40], c, 5)
     if (student, spread) != ("sin", 3):  # whose table takes more integrals than there are moments
         assert table.tabulated.tolist() == [True, True, True, False, True]

@@ -9,7 +9,7 @@ import pytest
 import replica
 from replica.convex import loss
 from replica.given import FeatureSample, FirstLayer
-from replica.given.evaluate_readout import evaluate
+from replica.given.evaluate_readout import evaluate_readout
 from replica.problem import GaussianMixture, activation
 from solvers.results import Status
 from solvers.rules import gauss_hermite, tensor_rule
@@ -26,7 +26,7 @@ from tests.marks import slow
 
 def errors(model, samples, lam, of="square", **options):
     """Those of one point."""
-    found = evaluate(model, np.array([samples]), np.array([lam]), loss(of), **options)
+    found = evaluate_readout(model, np.array([samples]), np.array([lam]), loss(of), **options)
     assert found.columns["converged"].all(), found.columns["status"]
     return {name: column.item() for name, column in found.columns.items()}
 
@@ -175,7 +175,8 @@ def test_a_column_of_biases_is_one_for_each_neuron():
 
 def test_what_is_not_known_to_the_tolerance_is_flagged():
     layer = FirstLayer(**LAYER | {"weights": np.linspace(-1, 1, 12).reshape(4, 3)})
-    found = evaluate(layer, np.array([8.0, 16.0]), np.array([0.1, 0.1]), loss("square"), 1e-12)
+    at = np.array([8.0, 16.0]), np.array([0.1, 0.1]), loss("square")
+    found = evaluate_readout(layer, *at, 1e-12)
     assert [status.name for status in found.columns["status"]] == ["QUADRATURE"] * 2
     assert np.isnan(found.columns["test_error"]).all()
     assert (found.columns["quadrature_error"] > 1e-12).all()
@@ -219,9 +220,9 @@ def test_special_directions_are_added_until_the_next_is_worth_little():
     given = {"weights": weights, "student": "relu", "target": "z1+z1**2"}
     of = {"directions": np.eye(100)[0], "noise": 0.1}
     at = np.array([400.0]), np.array([0.1]), loss("square")
-    found = evaluate(FirstLayer(**given, **of), *at)
-    more = evaluate(FirstLayer(**given, **of, beside=2), *at)
-    without = evaluate(FirstLayer(**given, **of, beside=0), *at)
+    found = evaluate_readout(FirstLayer(**given, **of), *at)
+    more = evaluate_readout(FirstLayer(**given, **of, beside=2), *at)
+    without = evaluate_readout(FirstLayer(**given, **of, beside=0), *at)
     assert [each.columns["directions"][0] for each in (found, more, without)] == [2, 3, 1]
     assert found.columns["converged"][0]
     change = abs(more.columns["test_error"][0] / found.columns["test_error"][0] - 1)
@@ -235,12 +236,12 @@ def test_a_point_that_takes_too_long_is_given_up_and_too_many_neurons_are_refuse
     weights, direction = after_step
     layer = FirstLayer(weights=weights, student="tanh", target="sin", directions=direction)
     at = np.array([100.0, 200.0]), np.array([0.1, 0.1]), loss("square")
-    found = evaluate(layer, *at, time_limit=1e-9)
+    found = evaluate_readout(layer, *at, time_limit=1e-9)
     assert [status.name for status in found.columns["status"]] == ["TIME"] * 2
     assert np.isnan(found.columns["test_error"]).all()
     many = FirstLayer(**LAYER | {"weights": np.ones((10**6, 3))})
     with pytest.raises(replica.InvalidArgument, match="weights must be of fewer neurons"):
-        evaluate(many, *at)
+        evaluate_readout(many, *at)
 
 
 def test_points_of_features_are_those_solved_alone():
@@ -248,10 +249,10 @@ def test_points_of_features_are_those_solved_alone():
     Phi, y = rng.standard_normal((400, 20)), np.repeat([1.0, -1.0], 200)
     sample = FeatureSample(features=Phi + 0.3 * y[:, None], labels=y)
     samples, lam = np.array([10.0, 40.0, 90.0]), np.array([0.1, 0.1, 1e-12])
-    together = evaluate(sample, samples, lam, loss("square"))
+    together = evaluate_readout(sample, samples, lam, loss("square"))
     assert together.columns["converged"].all()
     for i in range(3):
-        alone = evaluate(sample, samples[i : i + 1], lam[i : i + 1], loss("square"))
+        alone = evaluate_readout(sample, samples[i : i + 1], lam[i : i + 1], loss("square"))
         assert together.columns["test_error"][i] == pytest.approx(
             alone.columns["test_error"][0], rel=1e-4
         )

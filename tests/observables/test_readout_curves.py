@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import replica
-from replica.given import evaluate
+from replica.given import evaluate_readout
 from solvers.results import ConvergenceError
 from tests.given.simulated import ridge
 
@@ -41,7 +41,7 @@ def sample():
 
 def test_a_point_is_what_the_theory_of_given_layers_says(layer):
     point = replica.solve(layer, samples=100, lam=0.1)
-    found = evaluate(layer, np.array([100.0]), np.array([0.1]), replica.loss("square"))
+    found = evaluate_readout(layer, np.array([100.0]), np.array([0.1]), replica.loss("square"))
     assert point.converged
     for name in ("test_error", "train_error", "quadrature_error", "strata"):
         assert getattr(point, name) == found.columns[name][0]

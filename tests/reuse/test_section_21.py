@@ -14,9 +14,9 @@ import pytest
 
 from replica import GradientStep, solve
 from replica.reuse.evaluate_reused import REUSE_RESIDUAL_TOLERANCE, Readout
-from replica.reuse.sample_nodes import _neurons, strata
+from replica.reuse.sample_nodes import _neurons, nodes_with_features
 
-NODES = 1e-6  # the prototype's strata and ours, of errors of order one
+NODES = 1e-6  # nodes of the prototype and ours, of errors of order one
 NAMES = ["student", "target", "eta", "alpha0", "beta", "lam", "noise"]
 KNOWN = tomllib.loads(Path(__file__).with_name("section_21.toml").read_text())
 ROWS, ERRORS, PAIRS, PARTS, HALVES, KINDS, TWELVE = (
@@ -43,15 +43,15 @@ def solved(row):
 
 
 @cache
-def strata_of(step, level=0, shares=(1.0,), readouts=(1.0,), biases=(0.0,), norms=True):
-    return strata(step, (readouts, biases), shares, level, norms)
+def nodes_of(step, level=0, shares=(1.0,), readouts=(1.0,), biases=(0.0,), norms=True):
+    return nodes_with_features(step, (readouts, biases), shares, level, norms)
 
 
 def readout_of(row="A", level=0, **values):
     """The readout of a row, all of its samples reused unless ``counts`` are given."""
     step, beta, lam = asked(ROWS[row])
     counts = values.pop("counts", (step.alpha0, 0.0, 0.0))
-    return Readout(strata_of(step, level, **values), counts, beta, lam)
+    return Readout(nodes_of(step, level, **values), counts, beta, lam)
 
 
 def without_pairs(nodes):
@@ -67,7 +67,8 @@ def errors_of_prototype(row, share=1.0, row_norms=True, level=4, **changes):
     """Test and training errors without (21.14), at alpha = alpha0, samples reused in a
     ``share``."""
     step, beta, lam = asked(row, **changes)
-    nodes = without_pairs(strata(step, *kinds_of(step.network(beta=beta)), level, row_norms))
+    kinds = kinds_of(step.network(beta=beta))
+    nodes = without_pairs(nodes_with_features(step, *kinds, level, row_norms))
     counts = share * step.alpha0, (1 - share) * step.alpha0, (1 - share) * step.alpha0
     readout = Readout(nodes, counts, beta, lam)
     found = readout.errors(readout.solve_cavity())
@@ -106,7 +107,7 @@ def test_errors_of_gaussian_rows(row):
 @ALL
 def test_parts_of_the_error_and_overlaps(row):
     readout = readout_of(row, 4 if row == "F" else 3)  # few samples: steep responses
-    readout = replace(readout, strata=without_pairs(readout.strata))
+    readout = replace(readout, sample_nodes=without_pairs(readout.sample_nodes))
     cavity = readout.solve_cavity()
     found = readout.errors(cavity)
     theta, chi = found.overlaps.theta.T
@@ -135,7 +136,7 @@ def test_fresh_samples_are_those_of_the_networks_own_theory(row):
     *values, also = row
     step, beta, lam = asked(values, **also)
     model = step.network(beta=beta)
-    of = strata(step, *kinds_of(model), 4)
+    of = nodes_with_features(step, *kinds_of(model), 4)
     readout = Readout(of, (0.0, step.alpha0, 1.3), beta, lam)
     found = readout.errors(readout.solve_cavity())
     point = solve(model, alpha=1.3, lam=lam)

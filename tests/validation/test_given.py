@@ -7,7 +7,7 @@ import pytest
 
 from replica import GradientStep, learning_curve, solve
 from replica.convex import loss
-from replica.given import FeatureSample, FirstLayer, evaluate
+from replica.given import FeatureSample, FirstLayer, evaluate_readout
 from tests.legends import labels
 from validation import compare, draw, first_layer, simulate
 from validation.comparisons.agreement_checks import Check
@@ -105,7 +105,7 @@ def test_a_comparison_has_the_notes_of_its_theory(caplog):
 def test_a_comparison_has_the_theory_of_what_is_given(model):
     samples = np.array([60, 120])
     found = compare(model, samples=samples, lam=0.1, seeds=20, rng=0)
-    expected = evaluate(model, samples, np.full(2, 0.1), loss("square"))
+    expected = evaluate_readout(model, samples, np.full(2, 0.1), loss("square"))
     check = found.checks["test_error"]
     np.testing.assert_array_equal(check.theory[:, 0], expected.columns["test_error"])
     assert found.agrees

@@ -446,7 +446,7 @@ class CurveFigure(NamedTuple):
     beside: tuple[Callable[[Fields, Run], Fields], Callable[[Any, Fields], None], Any] | None = None
 
 
-PLANS = {  # by the figure's name, without the paper
+CURVE_FIGURES = {  # by the figure's name, without the paper
     "2": CurveFigure(batches),
     "4": CurveFigure(spike_lengths, "what is simulated"),
     "5": CurveFigure(widths),
@@ -470,14 +470,14 @@ PLANS = {  # by the figure's name, without the paper
 
 def data(name: str, run: Run) -> Fields:
     """Errors in theory and simulation of every panel, and what is drawn beside them."""
-    curve_figure = PLANS[name]
+    curve_figure = CURVE_FIGURES[name]
     values = compute(curve_figure.panels(), run) | {"figure": name}
     return values | (curve_figure.beside[0](values, run) if curve_figure.beside else {})
 
 
 def draw(data: Fields) -> Figure:
     """A column for each error of each panel, a colour for each of its curves."""
-    curve_figure = PLANS[data["figure"]]
+    curve_figure = CURVE_FIGURES[data["figure"]]
     picture: Any = Figure(figsize=(12 if curve_figure.beside else 10, 5.4), layout="constrained")
     picture.suptitle(stated(curve_figure.title or {}), fontsize="small")
     columns, beside_axes = picture, []

@@ -53,7 +53,7 @@ SETTINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 
 LADDER_STEP: dict[str, Any] = {"student": "tanh", "target": "sin", "alpha0": 20, "eta": 3.0}
-MODELS = {
+LADDER_MODELS = {
     "srf": "spiked random features",
     "gaussian": "conditional Gaussian model",
     "network": "the network itself",
@@ -89,8 +89,8 @@ def ladder_values(run: Run) -> Values:
     panels: list[Values] = [
         {"title": plotting.setting("alpha", alpha), "series": {}} for alpha in fit["alpha"]
     ]
-    for i, model in enumerate(MODELS):
-        progress = report_part(run.progress, i, len(MODELS))
+    for i, model in enumerate(LADDER_MODELS):
+        progress = report_part(run.progress, i, len(LADDER_MODELS))
         found = ladder(GradientStep(**LADDER_STEP), simulated=model, progress=progress, **fit)
         fitted, theory = found.lines["test_error"], found.checks["test_error"].theory
         means = [*(one.test_error for one in found.simulations), fitted.limit]
@@ -123,7 +123,7 @@ def draw_approach(data: Values) -> Figure:
                 plotting.nudged(abscissae, i - middle),
                 np.transpose(curve["points"]),
             )
-            plotting.draw_points(ax, x, mean, stderr, label=MODELS[model], **style)
+            plotting.draw_points(ax, x, mean, stderr, label=LADDER_MODELS[model], **style)
         ax.set_title(panel["title"])
         ax.set_xticks([0, *(1 / np.array(sizes))], ["0", *(f"1/{d}" for d in sizes)], rotation=45)
         ax.set_xlabel("$1/d$")
