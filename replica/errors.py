@@ -1,5 +1,4 @@
-"""InvalidArgument, the one exception for bad input: argument, value and what is allowed; and
-guesses at a name that does not exist."""
+"""InvalidArgument, for bad input: argument, value, what is allowed; guesses at a mistyped name."""
 
 import re
 from collections.abc import Collection, Iterable

@@ -1,9 +1,7 @@
-"""Measurements inside simulated networks, besides their errors: the function learned along the
-spike, how neurons turn into the target's directions, step by step, and the eigenvalues of the
-features' covariance; and the published experiment of one step, with its errors.
+"""Inside simulated networks: function along the spike, alignment, eigenvalues; a published step.
 
-That experiment, of [D], is a giant step on n samples and the readout on these.  The labels lose
-their estimated mean and linear part,
+The published experiment, of [D], is a giant step on n samples and the readout on these.  The labels
+lose their estimated mean and linear part,
 
     y -> y - A - B.x,   A = (1/n) sum y,   B = (1/n) sum y x,
 

@@ -1,4 +1,4 @@
-"""Options of a given first layer or of given features, and of the readout on them."""
+"""A given layer or given features from options: files of weights, of features, labels, classes."""
 
 import re
 import shlex

@@ -1,5 +1,4 @@
-"""The options that describe a problem, as the commented file ``problem.toml`` has them; the numbers
-and lists that are typed; and TOML files of them.
+"""All options of a problem; readers of typed numbers, grids, laws, steps, mixtures and TOML files.
 
 The help of the commands and problem files read the table; which values a field may have is for the
 problem classes to say.  Problem files have the options' names as keys, a table [inputs] for the law

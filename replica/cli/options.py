@@ -1,4 +1,4 @@
-"""Problems made from options, whose text becomes numbers and lists."""
+"""The Request that options make: a problem, in one of four ways, its grids and points."""
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, fields

@@ -1,4 +1,5 @@
-"""Solution of points of a convex loss, each on nodes that resolve it.  docs/theory.md 6
+"""Points of a convex loss: guesses, paths from solved points, nodes fitted to each.
+docs/theory.md 6
 
 Points are solved on common tables of growing size.  The error estimate is the difference of two
 successive solutions.  Points for which the next table is not much more accurate continue on panels

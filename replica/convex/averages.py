@@ -1,4 +1,4 @@
-"""Averages over the local field and the label at each kappa.  Eqs. (6.1)-(6.3)
+"""Averages of scores and losses over field and label, at points of the proximal map.  (6.1)-(6.3)
 
 If the mean label is a step function of tau, such as a sign, also flipped or with noise, they are in
 closed form or integrals along the proximal map.  Otherwise they are sums over tau of averages given

@@ -1,4 +1,4 @@
-"""Saddle-point equations of a convex loss on one table of labels, and their fixed point.
+"""Saddle-point equations of a convex loss on a table of labels: Newton's step for m, fixed point.
 
 The unknowns are those of ridge regression.  The score s of (6.1), averaged given kappa by
 ``averages``, replaces (h - C) / (1 + V), and -E s' replaces 1 / (1 + V).  One pass of the

@@ -1,4 +1,4 @@
-"""Convex losses of the readout, a user's and named ones.  docs/theory.md 6.
+"""Convex losses of the readout, a user's and named ones, and their proximal maps.  docs/theory.md 6
 
 A loss is a convex function rho of one number t,
 

@@ -1,4 +1,5 @@
-"""Ridge regression on the table of a network at its own dimension.  docs/theory.md 23
+"""Ridge regression at a network's own dimension: responses, and the leverage of each node.
+docs/theory.md 23
 
 The mean feature, the special directions and the functions of the loadings are n regressors phi,
 with prior covariance P, times 1 / (alpha d), of their coefficients.  Their number is finite: they

@@ -1,4 +1,4 @@
-"""The readout's saddle point over strata, for the square and any other convex loss.
+"""Saddle point of a readout over strata, or over rows, for any loss; degrees of freedom.
 
 The readout, over the data it may be trained on, has a mean a-bar and a covariance T, and responds
 to a sample by G.  The output for a new input of stratum nu, the local field omega, has then a mean

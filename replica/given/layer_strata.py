@@ -1,4 +1,4 @@
-"""Strata of a given first layer, from its weights and biases.  Eqs. (20.9)-(20.14)
+"""Strata of a given layer: Hermite moments d_k of every neuron at nodes.  Eqs. (20.9)-(20.14)
 
 A stratum is a component of the inputs and a node z of a quadrature rule, given which
 pre-activations are s(z) + g, Gaussian of the covariance B (``nodes``).  With c_i = B_ii, rho the

@@ -1,4 +1,4 @@
-"""Inputs of a component given the special directions, and the nodes at which they are cut.
+"""Pre-activations of a component of the inputs given special directions, and nodes for these.
 
 Inputs are x ~ N(m, Sigma).  Given kappa = U^T x along the special directions U, those of the target
 and all along which rows are not small, pre-activations are Gaussian: with z ~ N(0, I) the

@@ -1,9 +1,10 @@
-"""Strata of the inputs: in each the features are nearly a Gaussian vector.  docs/theory.md 20, 22
+"""Interface of strata and of labels in them; strata side by side.  docs/theory.md 20, 22
 
-Stratum nu holds the share omega of the inputs.  Features there are phi = mu + Z with Cov Z = S, a
-matrix (p, p), and labels have the mean h, a variance, and the covariance e = Cov(phi, y).  The
-equations need no S by itself, but four operations: a mixture of the second moments S + mu mu^T,
-their traces with a matrix, what features have along a vector, and a mixture of mu and e.
+Stratum nu holds the share omega of the inputs.  Features there are nearly a Gaussian vector,
+phi = mu + Z with Cov Z = S, a matrix (p, p), and labels have the mean h, a variance, and the
+covariance e = Cov(phi, y).  The equations need no S by itself, but four operations: a mixture of
+the second moments S + mu mu^T, their traces with a matrix, what features have along a vector, and a
+mixture of mu and e.
 
 Vectors over the N strata are numpy's.  Those over the p neurons, and matrices, may be arrays of
 any library that follows the array standard, on a device.

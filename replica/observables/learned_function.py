@@ -1,4 +1,5 @@
-"""The function that the trained network implements along the spikes.  docs/theory.md 4, [C] Fig. 1.
+"""Functions learned along spikes or a direction, by networks and by readouts of a given layer.
+docs/theory.md 4, [C] Fig. 1
 
 Given the projection kappa of an input on the spikes, the output of the network is Gaussian over
 the rest of the input, with

@@ -1,5 +1,5 @@
-"""Errors of the readout of given layers and features, also for more samples than rows, notes on
-them, and the names of their columns.  docs/theory.md 20, 22
+"""Errors of readouts of layers and features: notes, refusals, rows exceeded, names of columns.
+docs/theory.md 20, 22
 """
 
 import itertools

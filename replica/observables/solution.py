@@ -1,4 +1,4 @@
-"""Solution at one point of any model: its record, and the function that computes it."""
+"""The Solution at one point: errors, overlaps, status, figure; and solve, which finds it."""
 
 import logging
 from dataclasses import dataclass

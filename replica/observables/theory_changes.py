@@ -1,4 +1,4 @@
-"""Distance of the limit from a network of ordinary size, and of an sRF from the network itself."""
+"""How far the limit is from a network of usual size, an sRF from its network; notes on both."""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Checks of the user's numbers, arrays and functions; InvalidArgument says what is allowed."""
+"""Checks of numbers, arrays, functions, devices, and which of alpha and samples is given."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence

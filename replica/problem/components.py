@@ -1,4 +1,4 @@
-"""The law of inputs along the spikes and the target's other directions, by components.
+"""Components of the law of inputs: spikes and zeta as affine maps of z and tau.
 docs/theory.md 3, 19
 
 The first D coordinates of an input follow a mixture of Gaussians, or N(0, I) like all others.  The

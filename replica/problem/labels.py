@@ -1,4 +1,4 @@
-"""The law of a label given the input: the target with noise, or a random sign.
+"""The law of a label given the input: target and noise, Student's t too, or a channel.
 
     y = sigma_*(z) + sqrt(Delta) xi + zeta       zeta: 0, Gaussian outliers, or Student's t;
     y = +-1,  P(y = 1) = P_+(sigma_*(z))         a flipped sign, a logistic or a probit teacher.

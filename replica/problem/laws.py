@@ -1,4 +1,4 @@
-"""Laws of a first-step readout or of a bias, as finitely many values with their shares.
+"""Laws of a first-step readout or of a bias: values and shares, or a distribution of scipy.
 
 A continuous law is replaced by its Gauss rule in t = arcsinh(value / scale): n values and shares
 that integrate polynomials in t up to degree 2n - 1 exactly.  A step changes rows by readout / scale

@@ -1,12 +1,12 @@
-"""The responses of a ridge readout on samples that trained the first layer.  docs/theory.md 21
+"""Classes of samples, their quadratic forms, and the cavity: factors g, covariance G.  Eq. (21.7)
 
 The response factors g and the covariance G of the fields without a sample solve (21.7) and (21.10),
-by Newton's method.
+by Newton's method.  docs/theory.md 21
 
-The readout is Gaussian-process regression on the samples, with a pencil of three fields per kind.
-A sample adds a quadratic form in its fields: z, V and the multiplier of V for each kind of neurons,
-and two scalars of the row for each kind.  Its form is T_s + u u^T / V_N: T_s depends on the
-residual e alone, and so is the same at all nodes q.
+The readout is Gaussian-process regression on samples, some of which trained the first layer, with a
+pencil of three fields per kind.  A sample adds a quadratic form in its fields: z, V and the
+multiplier of V for each kind of neurons, and two scalars of the row for each kind.  Its form is
+T_s + u u^T / V_N: T_s depends on the residual e alone, and so is the same at all nodes q.
 """
 
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
-"""Features of a neuron on samples that trained it, and on fresh ones, as moments at nodes.
-docs/theory.md 21
+"""Nodes of samples, and moments of features there, of neurons trained on the samples or not.
+Eqs. (21.3)-(21.5), docs/theory.md 21
 
 A node is a stratum of samples: the target's directions s, the label y, and the sample's component q
 along the rest of the gradient.  The residual e = y - a~ h_0 and the spike's projection

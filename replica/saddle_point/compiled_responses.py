@@ -1,4 +1,5 @@
-"""Responses of one group of neurons, compiled.  docs/theory.md 4, 5, 16
+"""Responses of one group, compiled by numba: Newton's method, Marchenko-Pastur averages, series.
+docs/theory.md 4, 5, 16
 
 (V1, V2) solve (4.1)-(4.4), (16.6) by two steps of (4.2) -> (5.3), then by Newton's method on the
 two equations without cancellation that ``isotropic`` states,

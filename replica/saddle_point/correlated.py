@@ -1,4 +1,5 @@
-"""Responses of a network, whose bulk has a row covariance.  docs/theory.md 15-18
+"""Responses, and signal response, of networks, whose bulk has a row covariance.
+docs/theory.md 15-18
 
 The resolvent equations are those of isotropic rows, with the effective covariance C of
 ``linear_pencil`` instead of the bulk variances.  Along u, the row norms delta, zeta and the other

@@ -1,4 +1,4 @@
-"""Order parameters, their conjugates and the law of the output, as arrays over points.
+"""Overlaps, conjugates, scores, and the local field (centre, variance, response), over points.
 
 P points (pairs alpha, lambda), A groups of neurons, K spikes, K' directions of the target away from
 them.  Names follow docs/theory.md 4.

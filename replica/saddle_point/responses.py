@@ -1,4 +1,5 @@
-"""Responses V1 and V2 of the readout: the closed equations (4.1)-(4.4).  docs/theory.md 4
+"""Responses V1, V2 of the readout, (4.1)-(4.4), and the susceptibility of special directions.
+docs/theory.md 4
 
 For P points (alpha, lambda) and A groups of neurons the responses V1 (A x A, symmetric) and V2
 (A) are packed into one vector V (P, D): the upper triangle of V1, then V2.  With the

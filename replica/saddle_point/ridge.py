@@ -1,4 +1,5 @@
-"""Ridge regression on the features: its saddle point and its errors.  docs/theory.md 4
+"""Ridge regression: the signal m and overlaps, errors, and the residual of all equations.
+docs/theory.md 4
 
 A ``Responses`` solves (4.1)-(4.4) for (V1, V2).  Everything else is linear algebra, written here in
 the order of section 4 for any number of groups A, spikes K and other target directions K'.  The

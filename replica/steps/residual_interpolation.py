@@ -1,4 +1,5 @@
-"""Nodes for the residual rho of a sample, and the label noise on them.  docs/theory.md 16, 18
+"""Few nodes of rho, by Chebyshev interpolation in arcsinh(root rho), and label noise as a matrix.
+docs/theory.md 16, 18
 
 Averages of smooth functions of rho over many values are replaced by averages over few nodes, by
 interpolation.  Label noise acts on the weights of the nodes as a matrix.

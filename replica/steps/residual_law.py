@@ -1,4 +1,5 @@
-"""The law of the residual of a sample, rho = y - mu_0(kappa), on few nodes.  docs/theory.md 16, 18
+"""Residuals rho = y - mu_0(kappa) of a batch: their law given kappa, by rules and panels of tau.
+docs/theory.md 16, 18
 
 At every kappa, E[y | z] - mu_0 is integrated over the rest tau of the target's arguments, on nested
 panels that are halved until averages converge.  The values are then interpolated to nodes shared by

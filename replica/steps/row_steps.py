@@ -1,4 +1,5 @@
-"""The map of a first-layer row by every giant step.  docs/theory.md 16, 18
+"""The Batch of every giant step, on refined nodes of kappa, and the state of the rows after it.
+docs/theory.md 16, 18
 
 A step adds the same vector to all rows.  The rest v of a row and the fluctuation delta of its
 squared norm are mapped linearly (18.1).  The map depends on the batch through the joint law of the

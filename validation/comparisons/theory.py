@@ -1,4 +1,4 @@
-"""Choice of the theory that a simulation is compared with."""
+"""Choice of the theory that a simulation is compared with, and its lines in a figure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Test errors against 1/d: networks on the way to their limit, and simulations to the theory.
+"""Test errors against 1/d: networks approaching their limit, and ladders of simulations.
 
 Networks: four settings that are far from the limit at ordinary sizes, and not all to one side of
 it, in theory and simulated.  docs/theory.md 23

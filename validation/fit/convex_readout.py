@@ -1,4 +1,4 @@
-"""The readout of any convex loss, fitted to n samples of p features, with its optimality gap.
+"""Readout of any convex loss, fitted to a design Phi by Newton's method, with its optimality gap.
 
     a = argmin sum_mu l(y_mu, f_mu) + (lam / 2) |a|^2,  f = Z a + b,  Z = Phi / sqrt(p)   (1.2)
 

@@ -1,4 +1,4 @@
-"""Cell of a Monte Carlo: a seed, at every alpha and lam of the experiment.
+"""An Experiment, and a cell of it: one seed's samples, in blocks, at every alpha and lam.
 
 A cell draws a first layer, one design of max(n) training samples and one test set.  The first
 n samples serve each n = alpha d, and every penalty.  A given layer is the same in every cell; of

@@ -1,4 +1,4 @@
-"""Monte Carlo: a problem drawn, trained and tested many times at finite size.
+"""simulate: an experiment planned, its memory checked, its cells drawn, trained and tested.
 
 Every seed is one cell (``cells.py``): a draw that serves all alpha and lam, so that errors of
 one seed are correlated across the grid, and errors of different seeds independent.
