@@ -31,13 +31,7 @@ from ..equivalence import Table, average_components, flat_kappa, table_at_kappa,
 from ..errors import InvalidArgument
 from ..given import FirstLayer, Posterior
 from ..plotting import drawn_kappa, plot_learned
-from ..problem import (
-    Components,
-    SpikedRandomFeatures,
-    check_call,
-    refuse_options,
-    unit_vector,
-)
+from ..problem import Components, SpikedRandomFeatures, check_call, refuse_options, unit_vector
 from ..saddle_point import Field, Overlaps, field_at_nodes, ridge
 from ..steps import GradientStep, model_of
 from .solution import AtPoint, Solution, solve, solve_layer

@@ -21,15 +21,7 @@ from .figure_elements import (
     spaced,
 )
 from .heat_map import draw_heat_map, mark_place, mark_smallest, plot_heat_map, with_all_axes
-from .names import (
-    ERROR_LABELS,
-    LABELS,
-    class_names,
-    error_drawn,
-    setting,
-    settings,
-    symbol,
-)
+from .names import ERROR_LABELS, LABELS, class_names, error_drawn, setting, settings, symbol
 from .results import (
     drawn_kappa,
     plot_allocation,

@@ -17,14 +17,7 @@ import numpy as np
 
 from solvers.adaptive_panels import Panels, halve_panels, panels_between
 from solvers.quadrature import QuadratureError
-from solvers.resources import (
-    TIME_LIMIT,
-    GivenUp,
-    check_time,
-    deadline,
-    one_thread,
-    time_left,
-)
+from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline, one_thread, time_left
 from solvers.results import Array
 from solvers.rules import Rule, half_range, trapezoid
 from solvers.successive_refinement import scaled_change, settle

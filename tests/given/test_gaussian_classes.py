@@ -8,13 +8,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 import validation
-from replica import (
-    FeatureSample,
-    FirstLayer,
-    GaussianMixture,
-    InvalidArgument,
-    solve,
-)
+from replica import FeatureSample, FirstLayer, GaussianMixture, InvalidArgument, solve
 from replica.given.classes import win_probabilities
 from tests.given.simulated import mean_errors, ridge
 
