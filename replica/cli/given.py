@@ -167,7 +167,8 @@ def _named_labels(labels: Any, classes: Any) -> dict[str, Any]:
     with suppress(ValueError, TypeError):  # no list, or text that is no number: refused there
         name_texts = [str(name) for name in typed_names]
         is_text = labels.ndim == 2 or labels.dtype.kind in "UO"
-        typed_names = name_texts if is_text else [int(name) for name in name_texts]
+        values = {"True": 1, "False": 0}
+        typed_names = name_texts if is_text else [int(values.get(x, x)) for x in name_texts]
     return {"labels": labels, "classes": typed_names}
 
 

@@ -106,17 +106,19 @@ def test_arrays_of_every_version_and_order(files, made, version, capsys):
 
 
 @pytest.mark.parametrize(
-    "made",
+    ("made", "classes"),
     [
-        lambda y: y[:, None], lambda y: y > 0, lambda y: (y[:, None] > 0).astype(int),
-        lambda y: np.where(y > 0, "dog", "cat"),
+        (lambda y: y[:, None], ""), (lambda y: y > 0, ""),
+        (lambda y: y > 0, " --classes False,True"),
+        (lambda y: (y[:, None] > 0).astype(int), ""), (lambda y: np.where(y > 0, "dog", "cat"), ""),
     ],
 )  # fmt: skip
-def test_labels_of_two_classes_in_a_file(made, capsys):
+def test_labels_of_two_classes_in_a_file(made, classes, capsys):
     line = f"readout {FEATURES} --samples 40 --lam 1"
     expected = printed(document(capsys, line))
     np.save("y.npy", made(sample()["labels"]))
-    np.testing.assert_allclose(printed(document(capsys, line)), expected, rtol=BESIDE_PYTHON)
+    found = document(capsys, line + classes)
+    np.testing.assert_allclose(printed(found), expected, rtol=BESIDE_PYTHON)
 
 
 @pytest.mark.parametrize(
