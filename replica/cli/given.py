@@ -158,7 +158,7 @@ def _named_labels(labels: Any, classes: Any) -> dict[str, Any]:
     if classes == "all" and labels.ndim == 2:  # a column for each
         return {"labels": labels, "classes": _column_names(labels) or range(labels.shape[1])}
     if classes == "all":
-        if labels.dtype.kind == "f":
+        if labels.dtype.kind == "f" and np.isfinite(labels).all():  # gaps are refused there
             raise InvalidArgument("classes", classes, "left out of labels that are real numbers")
         return {"labels": labels, "classes": np.unique(labels)}
     typed_names = (

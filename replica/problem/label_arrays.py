@@ -111,7 +111,7 @@ def without_gaps(name: str, values: Any, text_too: bool = False) -> Array:
     if np.ma.is_masked(values):
         values = np.where(np.ma.getmask(values), None, values)
     label_array = any_array(name, values)
-    dtype_kind, is_missing = label_array.dtype.kind, np.array(False)
+    dtype_kind, is_missing, is_text = label_array.dtype.kind, np.array(False), np.array(False)
     if dtype_kind in "fcmM":
         is_missing = ~np.isfinite(label_array)
     elif dtype_kind in "USO":  # numpy makes text of what is missing
@@ -123,7 +123,11 @@ def without_gaps(name: str, values: Any, text_too: bool = False) -> Array:
         gap_rows = np.flatnonzero(is_missing.reshape(len(label_array), -1).any(axis=1))
         gap = f"{label_array[gap_rows[:1]].tolist()[0]!r} in row {gap_rows[0]}, the first of "
         allowed = f"known in every row: leave out rows without {name}, of the features too"
-        allowed += " (classes=np.unique(labels) if such text names a class)" * text_too
+        known = "numpy.isfinite" if dtype_kind in "fcmM" else "pandas.notna"
+        way_on = f"{known}({name}) is True in the others"
+        if (is_missing & is_text).any():
+            way_on = "classes=np.unique(labels) if such text names a class"
+        allowed += f" ({way_on})"
         raise InvalidArgument(name, f"{gap}{gap_rows.size} such rows", allowed)
     if dtype_kind in "USO":
         with suppress(ValueError):  # of lists of several lengths

@@ -295,9 +295,9 @@ BAD_TABLES = {
     "a,kind\nx,1,cat\ny,2,cat\n": ["2 cells in its first line, 3 in row 2"],
     "f,Kind\n1,2\n": ["--labels must be t.csv:NAME of one of its columns, f, Kind, got"],
     "a,kind\n1,cat\n2,\n": [
-        "--labels",
-        "in row 1, the first of 1 such",
+        "(--classes all if such text names a class), got '' in row 1, the first of 1 such",
     ],
+    "a,kind\n1,3\n2,\n": ["(numpy.isfinite(labels) is True in the others), in Python, before"],
     "a,kind\n1,cat\n2,cat\n": ["--labels must be of two classes or more", "cat in all rows"],
     "a,kind\n1,1.0\n2,2.0\n": ["--labels must be given with --classes all if they are classes"],
     "a,kind\n": ["--labels", "with numbers in it", "(0,)"],

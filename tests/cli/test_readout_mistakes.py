@@ -76,6 +76,7 @@ def bad_arrays():
                                                     "none of them None or NaN, astype(str)"]),
         (FEATURES.replace("y.npy", "gaps.npy"), ["leave out rows without labels", "--classes all",
                                                  "in row 1, the first of 1000 such"]),
+        (FEATURES.replace("y.npy", "ids.npy") + " --classes all", ["leave out rows without"]),
         (FEATURES.replace("y.npy", "y.csv"), ["--labels", "No such file"]),
         (FEATURES.replace("F.npy", "turned.npy"), ["--labels must be one for each of the 4 rows"]),
         ("--features y.npy --labels F.npy", ["--features must be an array of 2 axes", "(2000,)"]),
