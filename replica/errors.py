@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
+from itertools import accumulate
 from typing import Any
 
 # Our argument for a name of scikit-learn, torch or of another of our functions.
@@ -54,6 +55,19 @@ def shorten(text: str, longest: int = 200) -> str:
     if len(text) <= longest:
         return text
     return f"{text[: longest // 2]} ... {text[-(longest // 2) :]} ({len(text)} characters)"
+
+
+def shorten_list(names: Iterable[Any], longest: int = 200) -> str:
+    """``names`` with commas between them: the first that have ``longest`` characters in all, and
+    how many more there are.
+
+    >>> shorten_list("abcd"), shorten_list(["alpha", "beta", "lam"], longest=12)
+    ('a, b, c, d', 'alpha, beta and 1 more')
+    """
+    texts = [shorten(str(name)) for name in names]
+    ends = accumulate(len(text) + 2 for text in texts)
+    shown = sum(end <= max(longest, len(texts[0])) + 2 for end in ends)
+    return ", ".join(texts[:shown]) + f" and {len(texts) - shown} more" * (shown < len(texts))
 
 
 def meant(name: str, known: Iterable[str]) -> str:

@@ -24,7 +24,7 @@ import numpy as np
 
 from solvers.results import Array
 
-from ..errors import InvalidArgument, install
+from ..errors import InvalidArgument, install, shorten_list
 from .documents import open_regular
 from .tables import is_decimal, read_table
 
@@ -74,7 +74,7 @@ class Source(NamedTuple):
         """The ``member``, or the only array with the fewest ``axes`` that are wanted."""
         if not axes:
             raise self.fault("a file with an array in it")
-        (low, high), listed = self.wanted.axes, f"{', '.join(axes):.200}"
+        (low, high), listed = self.wanted.axes, shorten_list(axes)
         fewest_axes = min((count for count in axes.values() if low <= count <= high), default=None)
         fitting = [name for name, count in axes.items() if fewest_axes in (count, None)]
         if self.member not in axes if self.member else len(fitting) != 1:

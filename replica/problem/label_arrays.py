@@ -7,7 +7,7 @@ import numpy as np
 
 from solvers.results import Array
 
-from ..errors import InvalidArgument, shorten
+from ..errors import InvalidArgument, shorten, shorten_list
 from .checks import any_array, finite_array
 
 MISSING = "", "nan", "NaN", "NA", "<NA>", "NaT", "None"  # and so is text, unless classes name it
@@ -45,7 +45,7 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
     class_values = np.unique(y)
     if names is not None:
         if not np.array_equal(np.sort(names), class_values):
-            allowed = f"those of the labels, each once: {', '.join(map(str, class_values[:20]))}"
+            allowed = f"those of the labels, each once: {shorten_list(class_values)}"
             raise InvalidArgument("classes", classes, allowed)
         class_values = names
     elif y.dtype.kind == "f" and class_values.tolist() != [0, 1]:

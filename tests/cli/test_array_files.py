@@ -294,6 +294,10 @@ BAD_TABLES = {
     "a,b,kind\n1,2,cat\n3,4\n": ["a whole CSV file", "3 cells in its first line, 2 in row 3"],
     "a,kind\nx,1,cat\ny,2,cat\n": ["2 cells in its first line, 3 in row 2"],
     "f,Kind\n1,2\n": ["--labels must be t.csv:NAME of one of its columns, f, Kind, got"],
+    ",".join(f"column_{k:02}" for k in range(30)) + "\n" + "1," * 29 + "1\n": [
+        "column_00, ",
+        "column_17 and 12 more, got t.csv:kind",
+    ],
     "a,kind\n1,cat\n2,\n": [
         "(--classes all if such text names a class), got '' in row 1, the first of 1 such",
     ],
