@@ -35,14 +35,13 @@ def read_table(text: str) -> Any:
         first_line = re.sub(r"\d,\d", "", first_line)
     separator = excel_line[1] if excel_line else max(",;\t", key=first_line.count)
     rows = csv.reader(StringIO(text, newline=""), delimiter=separator)
-    filled_rows = [row for row in rows if row]
-    cells_in_line = [len(row) for row in filled_rows]
-    if len({*cells_in_line}) > 1:
-        other = next(i for i, size in enumerate(cells_in_line) if size != cells_in_line[0])
-        raise ValueError(
-            f"{cells_in_line[0]} cells in its first line, {cells_in_line[other]} in row {other + 1}"
-        )
-    columns = [*zip(*filled_rows, strict=True)]
+    row_at_line = {rows.line_num + bool(excel_line): row for row in rows if row}
+    cells = len(next(iter(row_at_line.values()), []))
+    for line, row in row_at_line.items():
+        if len(row) != cells:
+            got = f"{cells} cells in its first line, {len(row)} in line {line} of the file"
+            raise ValueError(got)
+    columns = [*zip(*row_at_line.values(), strict=True)]
     header_rows = int(has_header(columns))
     table = pandas.DataFrame({k: typed(one[header_rows:]) for k, one in enumerate(columns)})
     if header_rows:

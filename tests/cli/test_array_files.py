@@ -291,8 +291,12 @@ BAD_TABLES = {
     "a,kind\n1,cat\nnan,dog\n": ["--features must be finite", "got nan at [1, 0]"],
     "a,kind\ninf,cat\n2,dog\n": ["--features must be finite", "got inf at [0, 0]"],
     "1,cat\n2,dog\n3,cat\n": ["t.csv:NAME of one of its columns, 0, 1, got t.csv:kind"],
-    "a,b,kind\n1,2,cat\n3,4\n": ["a whole CSV file", "3 cells in its first line, 2 in row 3"],
-    "a,kind\nx,1,cat\ny,2,cat\n": ["2 cells in its first line, 3 in row 2"],
+    "a,b,kind\n1,2,cat\n3,4\n": [
+        "a whole CSV file",
+        "3 cells in its first line, 2 in line 3 of the",
+    ],
+    "sep=,\na,kind\n\nx,1,cat\n": ["2 cells in its first line, 3 in line 4 of the file"],
+    "a,kind\nx,1,cat\ny,2,cat\n": ["2 cells in its first line, 3 in line 2 of the file"],
     "f,Kind\n1,2\n": ["--labels must be t.csv:NAME of one of its columns, f, Kind, got"],
     ",".join(f"column_{k:02}" for k in range(30)) + "\n" + "1," * 29 + "1\n": [
         "column_00, ",
