@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial, wraps
 from inspect import signature
-from math import prod
+from math import isfinite, prod
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -251,7 +251,8 @@ def _columns_at(table: Any, place: Sequence[int], is_bad: Iterable[Any]) -> tupl
         return "", ""
     columns = table.columns.tolist()
     bad_columns = [name for name, bad in zip(columns, is_bad, strict=True) if any(bad)]
-    leave_out = f"leave out the column{'s' * (len(bad_columns) > 1)}: .drop(columns={bad_columns})"
+    several = "s with text or gaps" * (len(bad_columns) > 1)
+    leave_out = f"leave out the column{several}: .drop(columns={bad_columns})"
     return f", column {columns[place[-1]]!r}", leave_out
 
 
@@ -290,8 +291,11 @@ def _floats(name: str, values: Any) -> Array:
         elif array_given.ndim:  # the first entry that is no number
             entries = np.ndenumerate(array_given)
             place, entry = next(((i, x) for i, x in entries if not is_number(x)), ((), values))
-            is_text = ((not is_number(x) for x in entries) for entries in array_given.T)
-            column, leave_out = _columns_at(values, place, is_text)
+            is_bad = (
+                (not (is_number(x) and isfinite(float(x))) for x in entries)
+                for entries in array_given.T
+            )
+            column, leave_out = _columns_at(values, place, is_bad)
             got = f"{str(entry)!r} at {[*place]}{column}"
             allowed += f" ({leave_out})" * bool(leave_out and name == "features")
         raise InvalidArgument(name, got, allowed) from None

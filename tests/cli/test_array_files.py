@@ -277,9 +277,9 @@ BAD_TABLES = {
         "'red' at [1, 1], column 'b'",
         "(leave out the column: --features t.csv:without=b), got",
     ],
-    "a,b,c d,kind\n1,2,x,cat\n3,red,y,dog\n": [
+    "a,b,c d,kind,e\n1,2,x,cat,1\n3,red,y,dog,\n": [
         "'x' at [0, 2], column 'c d'",
-        "(leave out the columns: --features 't.csv:without=b,c d'), got",
+        "(leave out the columns with text or gaps: --features 't.csv:without=b,c d,e'), got",
     ],
     GAP: [
         "--features must be finite",
