@@ -288,6 +288,8 @@ def _floats(name: str, values: Any) -> Array:
             got, allowed = "masked values", "an array without masked values (leave out their rows)"
         elif array_given.ndim and array_given.dtype.kind in "bcmM":
             got = f"dtype {array_given.dtype.name}"
+            if array_given.dtype.kind != "b":  # made floats, they lose their meaning
+                allowed = "an array of real numbers, not complex ones, dates or times"
         elif array_given.ndim:  # the first entry that is no number
             entries = np.ndenumerate(array_given)
             place, entry = next(((i, x) for i, x in entries if not is_number(x)), ((), values))

@@ -61,8 +61,8 @@ LABELS = [
     (None, r"one for each of the 60 rows of features, got None"),
     ("y.npy", r"one for each of the 60 rows of features, got 'y.npy'"),
     (csr_matrix(np.eye(2)[[0] * 60]), "one for each of the 60 rows of features"),
-    (np.ones(60) * 1j, "an array of numbers, as.*got 'dtype complex128'"),
-    (np.full(60, "2020", "datetime64[D]"), "an array of numbers, as.*got 'dtype datetime64"),
+    (np.ones(60) * 1j, "real numbers, not complex ones, dates or times, got 'dtype complex128'"),
+    (np.full(60, "2020", "datetime64[D]"), "real numbers, not .*times, got 'dtype datetime64"),
     (["1", "NA", "2"] * 20, r"leave out rows .*\(classes=.*, got \"'NA' in row 1, the"),
     ([1, 2, "two"] * 20, "all text, one name a row, or all numbers"),
     (np.ma.array(np.arange(60) % 3, mask=[0, 1] * 30), "None in row 1, the first of 30"),
@@ -74,7 +74,7 @@ LABELS = [
     (np.array([[0], [1, 2]] * 30, dtype=object), "or all numbers"),
     ([Decimal("1.5"), Decimal("2.5")] * 30, "or all numbers"),
     ([date(2020, 1, 1)] * 60, "or all numbers"),
-    (np.arange(60).astype("timedelta64[D]"), "an array of numbers, as.*got 'dtype timedelta"),
+    (np.arange(60).astype("timedelta64[D]"), "real numbers, not .*times, got 'dtype timedelta"),
     (np.zeros(60, [("y", int)]), "an array of numbers, as"),
     (iter(range(60)), "for each of the 60 rows"),
     ({"y": 1}, "for each of the 60 rows"),
@@ -86,6 +86,7 @@ LABELS = [
 
 FEATURES = [
     (np.ones((60, 2), bool), "an array of numbers, as.*got 'dtype bool'"),
+    (np.ones((60, 2)) * 1j, "real numbers, not complex ones, .*got 'dtype complex128'"),
     (csr_matrix(np.ones((60, 2))), r"as features.toarray\(\) is, got 'a sparse matrix'"),
     (np.diag([1, np.nan])[[0, 1] * 30], r"'nan at \[1, 1\], the first of 30'"),
     (np.ones((60, 2, 2)), r"2 axes and numbers in it, got 'shape \(60, 2, 2\)'"),
