@@ -114,15 +114,18 @@ def _column_names(table: Any) -> list[str]:
 
 
 def _columns_taken(model: FirstLayer | FeatureSample, label_columns: list[str]) -> str:
-    """Sentence on the columns that are features and labels of a sample; empty without tables."""
-    if isinstance(model, FirstLayer) or not (model.columns or label_columns):
+    """Sentence on the columns that are features and labels of a sample; empty without tables, but
+    for labels of several columns of numbers."""
+    several = model.outputs > 1 and not has_classes(model)
+    if isinstance(model, FirstLayer) or not (model.columns or label_columns or several):
         return ""
 
     def listed(names: list[str]) -> str:
         return ", ".join(names) if len(names) <= 3 else f"{names[0]} ... {names[-1]}"
 
     names = [str(name) for name in model.columns]
-    kind = f"{max(2, model.outputs)} classes" if has_classes(model) else "numbers"
+    kind = f"{model.outputs} outputs" if several else "numbers"
+    kind = f"{max(2, model.outputs)} classes" if has_classes(model) else kind
     features = f"{model.width} column{'s' * (model.width > 1)}" + f", {listed(names)}" * bool(names)
     word = f"column{'s' * (len(label_columns) > 1)}"
     columns = f"{word} {listed(label_columns)}, " * bool(label_columns)

@@ -211,6 +211,7 @@ def test_which_columns_were_taken_is_said(capsys):
         ("bare.csv --labels bare.csv:-1", "features: 3 columns, 0, 1, 2; labels: column 3, 2 clas"),
         ("bare.csv --labels y.npy", "features: 4 columns, 0 ... 3; labels: 3 classes"),
         ("F.npy --labels t.csv:kind", "features: 3 columns; labels: column kind, 3 classes"),
+        ("F.npy --labels F.npy", "features: 3 columns; labels: 3 outputs"),
         ("F.npy --labels y.npy", ""),
     ):  # fmt: skip
         for points in ("--samples 30", "--reach 0.2"):
