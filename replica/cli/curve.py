@@ -1,13 +1,12 @@
 """``replica curve``: test and training errors on a grid."""
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
 from solvers.resources import TIME_LIMIT
-from solvers.results import Status
 
 from .. import observables
 from ..plotting import plot_curve
@@ -77,15 +76,8 @@ def answer_curve(
         else:
             grid = observables.solve_grid(problem, **point_axes, grids=on_axes, **search)
     shown_axes = [*_shown_axes(grid), *searched]
-    found, interrupted = CurveNotes(grid), ""
-    unsolved_n = int((grid.columns["status"] == str(Status.INTERRUPTED)).sum())
-    if unsolved_n:
-        points_text = f"{unsolved_n} of {len(grid.columns['status'])} points"
-        interrupted = f"{points_text} were not solved, and their status says so"
-        # files that are complete stay
-        named = output.out and output.out.with_stem(f"{output.out.stem}-incomplete")
-        output = replace(output, out=named, plot=None)
-    else:
+    found, (output, interrupted) = CurveNotes(grid), output.of_solved(grid.columns["status"])
+    if not interrupted:
         try:
             noting = {"theory": request.theory, "asked": notes} | limits
             found = notes_of_curve(grid, shown_axes, searched, **noting)

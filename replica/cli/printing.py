@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any, TextIO
 import numpy as np
 import typer
 
-from solvers.results import Array
+from solvers.results import Array, Status
 
 from .. import files
 from ..convex import Loss
@@ -58,6 +58,16 @@ class Output:
                 if os.path.realpath(path) in named_files:
                     raise InvalidArgument(name, str(path), "a file that no other option names")
                 named_files.add(os.path.realpath(path))
+
+    def of_solved(self, statuses: Array) -> tuple["Output", str]:
+        """The output of points with these ``statuses``, and a sentence on those that Ctrl-C left
+        unsolved; if there are any, it is FILE-incomplete, without a figure: complete files stay."""
+        unsolved_n = int((statuses == str(Status.INTERRUPTED)).sum())
+        if not unsolved_n:
+            return self, ""
+        named = self.out and self.out.with_stem(f"{self.out.stem}-incomplete")
+        points_text = f"{unsolved_n} of {statuses.size} points were not solved"
+        return replace(self, out=named, plot=None), f"{points_text}, and their status says so"
 
     def write(
         self,

@@ -1,5 +1,6 @@
 """``replica readout``: the errors of a readout of a given first layer, or of given features."""
 
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated, Any
@@ -14,7 +15,7 @@ from ..errors import InvalidArgument
 from ..given import TOLERANCE, FeatureSample
 from ..plotting import class_names, plot_curve
 from . import printing
-from .command_runner import DATASETS, TimeLimit, command
+from .command_runner import DATASETS, Interrupted, TimeLimit, command
 from .given import OF_FEATURES, OF_LAYERS, READOUT_OPTIONS, parse_given
 from .notes import print_notes
 from .option_table import BEST, Options
@@ -133,9 +134,15 @@ def answer_readout(
     tol = None if searched and quadrature_tol == TOLERANCE else quadrature_tol
     accuracy: dict[str, Any] = {"quadrature_tol": tol, "time_limit": time_limit}
     with progress("points") as advance:
-        dataset = observables.learning_curve(
-            model, **points, loss=loss, **accuracy, progress=advance
-        )
+        search = accuracy | {"progress": advance, "partial_results": True}  # at Ctrl-C
+        if searched:
+            grid = observables.at_best(model, ["lam"], points, {}, loss, **search)
+        else:
+            grid = observables.solve_grid(model, **points, loss=loss, **search)
+    dataset = grid.dataset()
+    for note in observables.notes_on(model, dataset):
+        logging.getLogger(__name__).warning(note)
+    output, interrupted = output.of_solved(dataset.status.values)
     axes = {str(name): dataset[name].values for name in dataset.test_error.dims}
     columns = {str(name): x.values.ravel() for name, x in dataset.data_vars.items()}
     document: dict[str, Any] = {
@@ -166,6 +173,8 @@ def answer_readout(
         return (point.plot_confusion() if point else figure(model, dataset)).figure
 
     output.write(document, show, figure=drawn, dataset=dataset.squeeze)
+    if interrupted:
+        raise Interrupted(f"interrupted; {interrupted}")
     if columns_taken:
         printing.say(f"note: {columns_taken}")
     if point and output.out and output.out.suffix.lower() != ".json":

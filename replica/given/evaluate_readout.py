@@ -75,10 +75,11 @@ def evaluate_readout(
     tol: float = TOLERANCE,
     time_limit: float = np.inf,
     advance: Callable[[], None] | None = None,
+    partial_results: bool = False,
 ) -> ReadoutPoints:
     """The theory at the points (samples[i], lam[i]), arrays (P,), in ``time_limit`` seconds each;
     ``advance`` is called after each.  Points of more samples than the rows allow have the refusal
-    as their status.
+    as their status; with ``partial_results``, those left at Ctrl-C after a solved one say so.
 
     Raises
     ------
@@ -87,7 +88,8 @@ def evaluate_readout(
         samples than the rows allow.
     """
     check_memory(model)
-    rows: list[dict[str, Any]] = [{}] * len(samples)
+    unsolved_point = UNKNOWN_POINT | {"converged": False, "status": Status.INTERRUPTED}
+    rows: list[dict[str, Any]] = [unsolved_point] * len(samples)
     start_readout, found = None, ReadoutPoints({})
     for i in np.lexsort((-lam, samples)):  # so that a point starts from one that is near
         point = _Point(loss, float(samples[i]), float(lam[i]), tol, start_readout)
@@ -101,6 +103,10 @@ def evaluate_readout(
             point_status = given_up.status
         except InvalidArgument as refusal:
             point_status = refusal
+        except KeyboardInterrupt:
+            if not partial_results or start_readout is None:
+                raise
+            break
         rows[i], start_readout = UNKNOWN_POINT | point.account | found.columns, point.start
         rows[i] |= {"converged": point_status is Status.CONVERGED, "status": point_status}
         if advance is not None:

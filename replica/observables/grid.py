@@ -329,6 +329,8 @@ def _solved_columns(
         name for model in models[:1] for loss in losses for name in column_names(model, loss)
     )
     is_given = isinstance(models[0], Given)
+    if is_given:
+        settings["partial_results"] = partial_results
     if is_given and progress is not None:
         advance, done, count = progress, itertools.count(1), len(a) * len(losses)
         settings["advance"] = lambda: advance(next(done), count)

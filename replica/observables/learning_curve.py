@@ -136,14 +136,10 @@ def learning_curve(
     searched = [name for name, value in typed.items() if isinstance(value, str) and value == BEST]
     with progress_callback(progress, "points") as advance:
         options: dict[str, Any] = {"time_limit": time_limit, "workers": workers}
-        options["progress"] = advance
+        options |= {"progress": advance, "quadrature_tol": quadrature_tol}
         if searched:
-            if quadrature_tol is not None:
-                allowed = f"left out where {BEST} parameters are searched"
-                raise InvalidArgument("quadrature_tol", quadrature_tol, allowed)
             grid = at_best(model, searched, points, grids, loss, **options)
         else:
-            options["quadrature_tol"] = quadrature_tol
             grid = solve_grid(model, **points, grids=grids, loss=loss, **options)
         grid = grid.with_changes(**options) if notes else grid
         dataset = grid.dataset()
@@ -157,6 +153,7 @@ def learning_curve(
     return dataset
 
 
+@check_call
 def at_best(
     model: Problem | Given,
     searched: Sequence[str],
@@ -165,6 +162,7 @@ def at_best(
     loss: Any = SQUARE,
     *,
     time_limit: float,
+    quadrature_tol: float | None = None,
     workers: int = 1,
     progress: Progress | None = None,
     partial_results: bool = False,
@@ -172,6 +170,9 @@ def at_best(
     """:func:`learning_curve` with the best value of every ``searched`` parameter, lam, eta, or
     both, at every point of a grid."""
     of_square(loss)
+    if quadrature_tol is not None:
+        allowed = f"left out where {BEST} parameters are searched"
+        raise InvalidArgument("quadrature_tol", quadrature_tol, allowed)
     if "eta" in searched and "rate" in grids:
         allowed = f"left out where the {BEST} eta is searched"
         raise InvalidArgument("rate", grids["rate"], allowed)

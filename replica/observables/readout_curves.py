@@ -15,7 +15,7 @@ from solvers.results import Array, Status
 from ..convex import Loss
 from ..errors import InvalidArgument
 from ..given import TOLERANCE, FeatureMoments, FeatureSample, Given, ReadoutPoints, evaluate_readout
-from ..problem import SpikedRandomFeatures
+from ..problem import SpikedRandomFeatures, check_call
 from ..saddle_point import ERRORS
 
 # Residual degrees of freedom, of strata and of rows: docs/theory.md 20 and 22 say what they were
@@ -243,6 +243,7 @@ def column_names(model: SpikedRandomFeatures | Given, loss: Loss) -> list[str]:
     return [*errors, *freedom, *ACCURACY, *loss_columns]
 
 
+@check_call
 def layer_points(
     model: Given,
     samples: Array,
@@ -251,8 +252,9 @@ def layer_points(
     quadrature_tol: float | None = None,
     time_limit: float = TIME_LIMIT,
     advance: Callable[[], None] | None = None,
+    partial_results: bool = False,
 ) -> ReadoutPoints:
-    """The theory at the points (samples[i], lam[i])."""
+    """The theory at the points (samples[i], lam[i]), as :func:`evaluate_readout` has it."""
     if model.outputs > 1 and not loss.is_square:
         hint = 'labels == c are one class and the rest; for a file numpy.save("y.npy", labels == c)'
         if not isinstance(model, FeatureSample):
@@ -269,5 +271,5 @@ def layer_points(
     if labels_vary and not loss.is_square:
         raise InvalidArgument("loss", loss.name, "the square where labels vary within a stratum")
     settings = loss, quadrature_tol or TOLERANCE, time_limit
-    points = evaluate_readout(model, samples, lam, *settings, advance)
+    points = evaluate_readout(model, samples, lam, *settings, advance, partial_results)
     return points._replace(columns=meet_rows(model, samples, lam, points, *settings))

@@ -13,6 +13,7 @@ from replica import (
     samples_needed,
     solve,
 )
+from replica.given.evaluate_readout import _Point
 from tests.cli.commands import document, refusal, theory, validate
 
 LAYER = "--weights W.npy --student tanh --target sin --directions D.npy"
@@ -337,3 +338,30 @@ def test_tables_have_losses_first_and_standard_errors_last(of, lam, capsys):
         assert heads[-2:] == ["converged", "classification_error_stderr"]
     else:
         assert heads[2:5] == ["classification_error", "converged", "loss_error"]
+
+
+@pytest.mark.parametrize("lam", ["1", "best"])
+def test_an_interrupted_readout_has_what_was_solved(lam, capsys, monkeypatch):
+    """Ctrl-C at the second of two numbers of samples; a file that was there stays."""
+    line, settle = f"readout {FEATURES} --lam {lam} --out a.csv --samples", _Point.settle
+
+    def interrupted(point, model):
+        if point.samples == 40:
+            raise KeyboardInterrupt
+        return settle(point, model)
+
+    assert theory(f"{line} 20,40") == 0
+    complete = Path("a.csv").read_text().splitlines()
+    monkeypatch.setattr(_Point, "settle", interrupted)
+    assert theory(f"{line} 20,40 --plot a.png") == 130
+    assert "interrupted; 1 of 2 points were not solved" in capsys.readouterr().err
+    header, first, last = Path("a-incomplete.csv").read_text().splitlines()
+    assert [header, first] == complete[:2]
+    assert "not converged: interrupted before it was solved" in last
+    assert Path("a.csv").read_text().splitlines() == complete
+    assert not Path("a.png").exists()
+    assert theory(f"{line} 40") == 130
+    assert "interrupted; no file was left" in capsys.readouterr().err
+    sampled = FeatureSample(**sample())
+    with pytest.raises(KeyboardInterrupt):  # in Python as ever
+        learning_curve(sampled, samples=[20, 40], lam=1.0)
