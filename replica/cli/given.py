@@ -100,7 +100,7 @@ def parse_given(
     try:
         model = FirstLayer(**values) if layer else FeatureSample(**values)
     except InvalidArgument as error:
-        allowed = _as_options(error.allowed, str(options.get("features")))
+        allowed = _as_options(error.allowed, str(options.get("features")), label_columns)
         raise InvalidArgument(error.name, error.value, allowed) from None
     if "samples" in points:  # fractions of rows are refused with their number
         points["samples"] = np.unique(np.rint(asked(model, None, points["samples"])[1]))
@@ -132,20 +132,23 @@ def _columns_taken(model: FirstLayer | FeatureSample, label_columns: list[str]) 
     return f"features: {features}; labels: {columns}{kind}"
 
 
-def _as_options(allowed: str, features: str) -> str:
+def _as_options(allowed: str, features: str, label_columns: list[str]) -> str:
     """Sentence on the arguments of Python, in the words of the command line, for the file of
-    ``features``."""
+    ``features`` and labels of these columns of a table."""
     names = r"np.unique\(labels\)|range\(\d+\)|list\(labels\)"
     allowed = re.sub(rf"classes=({names})", "--classes all", allowed)
     allowed = allowed.replace("labels.astype(int)", "given with --classes all")
     allowed = allowed.replace("classes=()", "--classes none").replace("classes=", "--classes ")
+    if label_columns:
+        dropna = f"pandas.read_csv(...).dropna(subset={label_columns})"
+        allowed = allowed.replace("numpy.isfinite(labels) is True in the others", dropna)
     file, columns = file_and_name(features)
     dropped = re.search(r"\.drop\(columns=(\[.*\])\)", allowed)
     if dropped and (not columns or columns.startswith("without=")):
         left_out = ",".join([*filter(None, [columns]), *map(str, literal_eval(dropped[1]))])
         of_others = shlex.quote(f"{file}:{left_out if columns else f'without={left_out}'}")
         allowed = allowed.replace(dropped[0], f"--features {of_others}")
-    if re.search(r"\b(features|labels|strata|weights|directions)[.[)]|\.drop\(", allowed):
+    if re.search(r"\b(features|labels|strata|weights|directions)[.[)]|\.drop(na)?\(", allowed):
         allowed += ", in Python, before the file is written"
     return allowed
 

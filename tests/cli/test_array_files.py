@@ -306,7 +306,9 @@ BAD_TABLES = {
     "a,kind\n1,cat\n2,\n": [
         "(--classes all if such text names a class), got '' in row 1, the first of 1 such",
     ],
-    "a,kind\n1,3\n2,\n": ["(numpy.isfinite(labels) is True in the others), in Python, before"],
+    "a,kind\n1,3\n2,\n": [
+        "of the features too (pandas.read_csv(...).dropna(subset=['kind'])), in P"
+    ],
     "a,kind\n1,cat\n2,cat\n": ["--labels must be of two classes or more", "cat in all rows"],
     "a,kind\n1,1.0\n2,2.0\n": ["--labels must be given with --classes all if they are classes"],
     "a,kind\n": ["--labels", "with numbers in it", "(0,)"],
