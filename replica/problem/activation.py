@@ -192,7 +192,13 @@ class Activation:
                 block(*pair) for pair in np.split(shifts_and_roots, range(512, s.size, 512), axis=1)
             ]
         except QuadratureError as error:
-            raise QuadratureError(f"activation {self.name}: {error}") from None
+            remedy = ""
+            if hasattr(self.function, "kinks"):  # an expression, which knows them
+                other_form = "; another form may settle: of relu(x+0.5), relu with a bias of 0.5"
+                remedy = other_form * bool(self.kinks)
+            elif self.closed_form is None and self.name not in ACTIVATIONS:
+                remedy = ", which can be declared: kinks=[-1, 1], or --kinks -1,1"
+            raise QuadratureError(f"activation {self.name}: {error}{remedy}") from None
         return np.concatenate(blocks, axis=1).reshape(-1, *s.shape)
 
     def slope_moments(self, shift: float = 0.0) -> tuple[float, float, float]:

@@ -163,11 +163,31 @@ def test_wrong_derivative_is_refused():
         wrong.slope_moments()
 
 
-def test_undeclared_kink_says_so():
-    student = replica.Activation(lambda x: np.abs(x - 0.3))
-    model = replica.SpikedRandomFeatures(student=student, target="sin", r=1, c=1, gamma=0.5)
-    with pytest.raises(QuadratureError, match=r"can be declared: kinks=\[-1, 1\], or --kinks -1,1"):
-        replica.solve(model, alpha=1, lam=0.1)
+@pytest.mark.parametrize(
+    ("student", "ending"),
+    [
+        (
+            Activation(lambda x: np.abs(x - 0.3)),
+            ", which can be declared: kinks=[-1, 1], or --kinks",
+        ),
+        ("relu(x)*exp(x**2)", "; another form may settle: of relu(x+0.5), relu with a bias of 0.5"),
+        ("cos", "as at kinks or jumps"),
+    ],
+)
+def test_an_integral_that_does_not_settle_says_what_can_be_typed(student, ending):
+    with pytest.raises(QuadratureError) as refusal:
+        activation(student).moments(0.0, 1e10 if student == "cos" else 1.0)
+    assert str(refusal.value).removesuffix(" -1,1").endswith(ending)
+
+
+@pytest.mark.parametrize("form", ["relu(x+0.5)", lambda x: np.maximum(x + 0.5, 0)])
+def test_slope_between_a_kink_and_a_panel_that_ends_beside_it(form):
+    """Averages of the slope of a shifted relu, by differences, are those of relu with a bias."""
+    s, c = np.array([-0.50005, -0.5 + 1e-6, -0.5, 0.0]), 1e-3
+    found = activation(form).slope_moments_at(s, c)
+    assert found == pytest.approx(
+        activation("relu").slope_moments_at(s + 0.5, c), rel=1e-8, abs=1e-8
+    )
 
 
 @pytest.mark.parametrize("text", ["exp(z1**2)", "exp(0.24*z1**2)"])
