@@ -157,7 +157,7 @@ def _heading(rows: Sequence[Mapping[str, Any]], name: str) -> str:
     """Symbol of a column of a table for a paper, or its name, of squared errors where others are of
     a loss."""
     squared = "loss_error" in rows[0] and name.startswith(("test_error", "train_error"))
-    return f"squared {name}" if squared else symbol(name)
+    return f"mean squared {name}" if squared else symbol(name)
 
 
 def _comment(document: Mapping[str, Any]) -> str:

@@ -189,7 +189,7 @@ def test_a_table_for_a_paper(tmp_path, capsys):
     assert theory(f"curve {STEP} --eta 3 --alpha 1 --lam best --out {path}") == 0
     assert r"$\lambda$ & test error & train error \\" in path.read_text()
     assert theory(f"curve {SIGNS} --alpha 1 --lam .1 --out {path}") == 0
-    assert "squared test error & squared train error & loss error" in path.read_text()
+    assert "mean squared test error & mean squared train error & loss error" in path.read_text()
     assert theory(f"staircase --target he2 --out {path}") == 0
     assert "$d^2$" in path.read_text()
     assert r"1 & -- \\" in to_tex([{"alpha": 1, "test_error": np.nan, "status": "time"}])
