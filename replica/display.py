@@ -3,7 +3,8 @@
 Names are those of its attributes, so that what is read can be typed.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import fields
 from html import escape
@@ -47,6 +48,17 @@ def report_part(report: Progress | None, part: int, count: int) -> bool | Progre
     if report is None:
         return False
     return lambda done, total: report(part * total + done, count * total)
+
+
+def reasons_text(statuses: Iterable[Any]) -> str:
+    """The different statuses, in the order in which they appear, each with its number of points if
+    there are several.
+
+    >>> reasons_text(["too slow", "too large", "too slow"])
+    'too slow (2 of them); too large (1 of them)'
+    """
+    counts = Counter(map(str, statuses))
+    return "; ".join(x + f" ({n} of them)" * (len(counts) > 1) for x, n in counts.items())
 
 
 class Described:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .display import progress_callback
+from .display import progress_callback, reasons_text
 from .errors import InvalidArgument, install
 
 try:
@@ -297,7 +297,7 @@ def _warn(sample: FeatureSample, best: Any, unknown: str, of: str = "") -> None:
     failed = ~best.converged.values
     if failed.any():
         words = unknown.format(f"{failed.sum()} of {failed.size}")
-        reasons = "; ".join(dict.fromkeys(best.status.values[failed]))
+        reasons = reasons_text(best.status.values[failed])
         warnings.warn(f"{words}: {reasons}", ConvergenceWarning, stacklevel=3)
     for note in observables.notes_on(sample, best):
         if observables.UNCENTRED not in note:  # fit_intercept=False is meant

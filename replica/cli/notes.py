@@ -15,7 +15,7 @@ from solvers.resources import TIME_LIMIT, deadline
 from solvers.results import Status
 
 from .. import observables
-from ..display import text
+from ..display import reasons_text, text
 from ..observables import CHANGES, NOTED_SHIFT, NOTHING_LEARNED, SEARCHED_RANGES
 from ..problem import LabelLaw, Problem, SpikedRandomFeatures
 from ..steps import reason_not_covered
@@ -66,7 +66,7 @@ def print_notes(
 ) -> None:
     """Write the ``sentences`` on the points of a table, and what the points themselves show: best
     values at ``edges``, errors of a ``problem`` no better than that of predicting 0, and points
-    that did not converge, with the reasons."""
+    that did not converge, with the reasons.  Points of a readout have no problem."""
     for sentence in sentences:
         say(f"note: {sentence}")
     if edges:
@@ -75,7 +75,7 @@ def print_notes(
         note_worse_than_zero(problem, [point["test_error"] for point in points])
     failed_statuses = [point["status"] for point in points if not point["converged"]]
     if failed_statuses:
-        why = with_options("; ".join(dict.fromkeys(failed_statuses)))
+        why = with_options(reasons_text(failed_statuses), of_readout=problem is None)
         more = f": try --time-limit {max(10 * time_limit, 10 * TIME_LIMIT):g}"
         longer = more * (str(Status.TIME) in failed_statuses)
         say(f"WARNING: {len(failed_statuses)} of {len(points)} points: {why}{longer}")

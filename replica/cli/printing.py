@@ -234,9 +234,12 @@ def answers_only() -> Iterator[None]:
         ANSWERS.reset(token)
 
 
-def with_options(sentence: str) -> str:
-    """A ``sentence`` of the library, with options in the place of its arguments."""
+def with_options(sentence: str, *, of_readout: bool = False) -> str:
+    """A ``sentence`` of the library, with options in the place of its arguments.  One is an option
+    ``of_readout`` alone."""
     named = {"time_limit=": "--time-limit ", "time_limit": "--time-limit", "most=": "--most"}
+    tolerance = "--quadrature-tol" if of_readout else "quadrature_tol in Python"
+    named |= {"quadrature_tol": tolerance}
     for argument, option in named.items():
         sentence = sentence.replace(argument, option)
     return sentence

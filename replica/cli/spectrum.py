@@ -20,7 +20,7 @@ from .command_runner import TimeLimit, command
 from .notes import note_theory
 from .option_table import LARGEST_DOCUMENT, Options, parse_law, read_mixture, single_number
 from .options import parse_request
-from .printing import Output, answer, rows_of, say
+from .printing import Output, answer, rows_of, say, with_options
 
 
 @command(without=("lam", "loss", "reuse", "dimension"), tabular=False)
@@ -82,7 +82,8 @@ def warn_unless_converged(result: Spectrum) -> None:
     if not result.converged:
         no_mass = np.isnan(result.mass_error)
         mass = "is not known" if no_mass else f"is off by {result.mass_error:.1e}"
-        say(f"WARNING: {result.status.value}: {result.quadrature_error:.1e}; the mass {mass}")
+        status = with_options(str(result.status))
+        say(f"WARNING: {status}: {result.quadrature_error:.1e}; the mass {mass}")
 
 
 def spectrum_document(result: Spectrum, points: int) -> dict[str, Any]:

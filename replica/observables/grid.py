@@ -20,7 +20,7 @@ from solvers.results import Array, Status
 
 from ..convex import Loss
 from ..convex import loss as as_loss
-from ..display import Progress
+from ..display import Progress, reasons_text
 from ..errors import InvalidArgument, hint
 from ..given import Given
 from ..plotting import ERROR_LABELS, LABELS
@@ -304,7 +304,7 @@ def solve_grid(
     if not is_given and (failed := ~columns["converged"]).any():
         theory_name = "sRF" if models[0].rows is None else "network"
         at_d = f" at d = {models[0].dimension:g}" if np.isfinite(models[0].dimension) else ""
-        grid_reasons = "; ".join(dict.fromkeys(map(str, columns["status"][failed])))
+        grid_reasons = reasons_text(columns["status"][failed])
         grid_warning = "%d of %d points did not converge (theory of the %s%s): %s"
         logger.warning(grid_warning, failed.sum(), failed.size, theory_name, at_d, grid_reasons)
     single = scalar_arguments(**grids or {}, **{name: value}, lam=lam)

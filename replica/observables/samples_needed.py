@@ -4,7 +4,6 @@ The learning curve is taken at numbers of samples a sixth of a decade apart, and
 them on logarithmic scales.  docs/theory.md 20, 22
 """
 
-from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from solvers.resources import TIME_LIMIT
 from solvers.results import Array
 
 from ..convex import loss as as_loss
-from ..display import Displayed, Progress, progress_callback
+from ..display import Displayed, Progress, progress_callback, reasons_text
 from ..errors import InvalidArgument
 from ..given import FeatureSample, Given
 from ..plotting import BARS, add_legend, plot_curve
@@ -319,9 +318,8 @@ def _unsolved_text(curve: Any, samples: Array) -> str:
     """Sentence on the ``samples`` at which a curve did not converge, with the number of points of
     each status."""
     sample_text = ", ".join(f"{n:g}" for n in samples)
-    counts = Counter(curve.status.sel(samples=samples).values.tolist())
-    reasons = [f"{status}" + f" ({n} of them)" * (len(counts) > 1) for status, n in counts.items()]
-    return f"the error at {sample_text} samples is not known: {', and '.join(reasons)}"
+    reasons = reasons_text(curve.status.sel(samples=samples).values.ravel())
+    return f"the error at {sample_text} samples is not known: {reasons}"
 
 
 def _curve(

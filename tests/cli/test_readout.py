@@ -299,7 +299,9 @@ def test_what_is_not_known_well_enough_is_said(capsys):
     points = document(capsys, line, status=1)["points"]
     assert [point["test_error"] for point in points] == [None, None]
     assert theory(line) == 1
-    assert "WARNING: 2 of 2 points" in capsys.readouterr().err
+    warning = capsys.readouterr().err
+    assert "WARNING: 2 of 2 points" in warning
+    assert "(a larger --quadrature-tol accepts it)" in warning
 
 
 @pytest.mark.parametrize("given", [LAYER, FEATURES])

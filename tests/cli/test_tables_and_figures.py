@@ -7,7 +7,9 @@ import pytest
 import xarray
 
 import replica
+from replica.cli.notes import print_notes
 from replica.files import to_tex
+from solvers.results import Status
 from tests.cli.commands import document, refusal, theory, validate
 from tests.problems import PUBLISHED
 from validation.cli.commands import paper_rows
@@ -92,6 +94,21 @@ def test_errors_above_that_of_zero_are_noted(capsys):
     theory(f"curve {STEP} --eta 3 --alpha 1 --lam .1")
     (which,) = capsys.readouterr().err.splitlines()  # nor is the limit far, or the network
     assert which.startswith("note: theory of the sRF, the published equivalent")
+
+
+def test_unknown_errors_are_counted_by_reason_and_in_no_note(capsys):
+    statuses = [Status.QUADRATURE, Status.TIME, Status.QUADRATURE, Status.CONVERGED]
+    errors = [None, None, None, 3.0]
+    points = [
+        {"test_error": error, "status": str(status), "converged": status is Status.CONVERGED}
+        for error, status in zip(errors, statuses, strict=True)
+    ]
+    print_notes(points, problem=PUBLISHED, time_limit=20.0)
+    noted, warning = capsys.readouterr().err.splitlines()
+    assert noted.startswith("note: at 1 of 1 points the test error, up to 3, is hardly below 0.43")
+    assert warning.startswith("WARNING: 3 of 4 points: not converged: the quadrature error")
+    assert "(a larger quadrature_tol in Python accepts it) (2 of them); not converged" in warning
+    assert "(a larger --time-limit gives it more seconds) (1 of them)" in warning
 
 
 def test_a_grid_far_from_the_limit_is_noted(capsys, monkeypatch):
