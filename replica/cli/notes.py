@@ -233,14 +233,14 @@ def note_edges(points: Sequence[Mapping[str, Any]]) -> None:
 
 def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> None:
     """Write a note where the test error is hardly below E sigma_*^2, the error of predicting 0."""
-    known = [error for error in errors if error is not None]
+    known = [error for error in errors if error is not None and not np.isnan(error)]
     if not problem.labels.binary and known:
         zero = LabelLaw(problem.target).averages(problem.inputs).power
         count = sum(error > (1 - NOTHING_LEARNED) * zero for error in known)
         advice = "" if problem.intercept else "--intercept or "
         if count:
             say(
-                f"note: at {count} of {len(known)} points the test error, up to {max(known):.4g}, "
+                f"note: at {count} of {len(errors)} points the test error, up to {max(known):.4g}, "
                 f"is hardly below {zero:.4g}, that of predicting 0, or above it: {advice}a larger "
                 "--lam may help, unless the student cannot see the target (replica staircase "
                 "--student)"

@@ -98,14 +98,14 @@ def test_errors_above_that_of_zero_are_noted(capsys):
 
 def test_unknown_errors_are_counted_by_reason_and_in_no_note(capsys):
     statuses = [Status.QUADRATURE, Status.TIME, Status.QUADRATURE, Status.CONVERGED]
-    errors = [None, None, None, 3.0]
+    errors = [np.nan, np.nan, np.nan, 3.0]
     points = [
         {"test_error": error, "status": str(status), "converged": status is Status.CONVERGED}
         for error, status in zip(errors, statuses, strict=True)
     ]
     print_notes(points, problem=PUBLISHED, time_limit=20.0)
     noted, warning = capsys.readouterr().err.splitlines()
-    assert noted.startswith("note: at 1 of 1 points the test error, up to 3, is hardly below 0.43")
+    assert noted.startswith("note: at 1 of 4 points the test error, up to 3, is hardly below 0.43")
     assert warning.startswith("WARNING: 3 of 4 points: not converged: the quadrature error")
     assert "(a larger quadrature_tol in Python accepts it) (2 of them); not converged" in warning
     assert "(a larger --time-limit gives it more seconds) (1 of them)" in warning
