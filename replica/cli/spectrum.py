@@ -199,8 +199,12 @@ def summary(result: Staircase) -> str:
             why_missing = "of a higher degree, or not seen by this student"
         directions = _counted(unmet, "direction")
         text += f"; {directions} not met up to degree {result.degree}: irrelevant, {why_missing}"
-    kind = ", a student that sees every degree" if result.student is None else ""
-    return text + f" (fresh batches{kind}; strengths above {result.resolution:.1g} of the variance)"
+    kind, of_target = ", a student that sees every degree", ""
+    if result.student is not None:
+        kind = ""
+        of_target = ", of the target alone: replica-validate alignment has how far neurons turn"
+    strengths = f"strengths above {result.resolution:.1g} of the variance{of_target}"
+    return f"{text} (fresh batches{kind}; {strengths})"
 
 
 def _samples_text(leap: int) -> str:

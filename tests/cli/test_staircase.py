@@ -61,6 +61,7 @@ def test_what_it_holds_for_is_said(capsys):
     shown = capsys.readouterr().out
     assert "learn 2 of 3 directions, in 2 steps; 1 direction not met" in shown
     assert "not seen by this student (fresh batches; strengths" in shown
+    assert "of the target alone: replica-validate alignment has how far neurons turn)" in shown
 
 
 def test_nothing_found_is_said(capsys):
