@@ -35,7 +35,8 @@ def spectrum(
 ) -> bool:
     """Density, edges, atom and outliers of the eigenvalues of Phi^T Phi / n.
 
-    In Python: replica.spectrum.
+    Outliers grow with p, and are given to leading order; replica-validate spectrum has them at one
+    p.  In Python: replica.spectrum, whose outliers_at(p) does.
 
     Examples
     --------
@@ -74,7 +75,8 @@ def _show(result: Spectrum) -> None:
         answer("density diverges at 0")
     answer(f"atom at 0: {result.atom:.10g}")
     for value, n in zip(result.outliers, result.outliers_from, strict=True):
-        answer(f"outlier at p times {value:.10g}, beyond the bulk from n = {n:.3g}")
+        place = f"p times {value:.10g} to leading order in p"
+        answer(f"outlier at {place}, beyond the bulk from n = {n:.3g}")
 
 
 def warn_unless_converged(result: Spectrum) -> None:

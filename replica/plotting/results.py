@@ -134,13 +134,14 @@ def plot_spectrum(
             marker, colour, size = marks[source]
             style: dict[str, Any] = {"color": colour, "markersize": size, "markeredgewidth": 1.5}
             style |= {"markerfacecolor": "none", "linestyle": "none", "clip_on": False}
-            style["label"] = f"outlier, {source}"
+            at_p = f": {', '.join(f'{x:.3g}' for x in outlier_places[:2])}" * (source == "theory")
+            style["label"] = f"outlier, {source}{at_p}"
             above = [0.04] * len(outlier_places)  # the axis
             ax.plot(outlier_places, above, marker, transform=ax.get_xaxis_transform(), **style)
     if spectrum.outliers.size and not outliers["theory"] and width is None:  # they grow with p
         positions = ", ".join(rf"${x:.3g}\,p$" for x in spectrum.outliers[:2])
         beyond_axes: dict[str, Any] = {"transform": ax.transAxes, "clip_on": False}
-        label = f"outlier, theory: {positions}"
+        label = f"outlier, theory: about {positions}"
         ax.plot([1], [0.03], ">", color=hue(0), linestyle="none", label=label, **beyond_axes)
     return finish(ax, EIGENVALUE, DENSITIES[logarithmic], spectrum.settings, spectrum.notes)
 

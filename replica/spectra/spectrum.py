@@ -88,7 +88,9 @@ class Spectrum(SpectralDensity):
         for outlier_value, samples in zip(self.outliers[:2], self.outliers_from[:2], strict=True):
             outlier_onset = rf", above the bulk from $n = {samples:.0f}$ samples on"
             outlier_onset *= bool(np.isfinite(samples) and samples >= 1)
-            spectrum_notes += [rf"outlier at ${outlier_value:.3g}\,p${outlier_onset}"]
+            spectrum_notes += [
+                rf"outlier at ${outlier_value:.3g}\,p$ to leading order{outlier_onset}"
+            ]
         return spectrum_notes
 
     def outliers_at(self, width: int | None) -> Array:

@@ -190,7 +190,11 @@ def test_an_error_of_zero_is_not_compared_with_the_network(capsys):
 
 
 def test_spectrum(capsys, tmp_path):
-    found = document(capsys, f"spectrum {STEP} --eta 3 --beta 1.5 --alpha 0.7")
+    line = f"spectrum {STEP} --eta 3 --beta 1.5 --alpha 0.7 --out {tmp_path / 'a.json'}"
+    assert theory(line) == 0
+    shown = capsys.readouterr().out
+    assert "outlier at p times 0.2752128613 to leading order in p, beyond the bulk from" in shown
+    found = json.loads((tmp_path / "a.json").read_text())
     assert set(found) >= {"edges", "atom", "outliers", "density"}
     assert found["atom"] == pytest.approx(1 - 0.7 / 1.5, abs=1e-15)
     x, y = (np.array(found["density"][name]) for name in "xy")
