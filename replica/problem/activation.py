@@ -197,7 +197,7 @@ class Activation:
                 other_form = "; another form may settle: of relu(x+0.5), relu with a bias of 0.5"
                 remedy = other_form * bool(self.kinks)
             elif self.closed_form is None and self.name not in ACTIVATIONS:
-                remedy = ", which can be declared: kinks=[-1, 1], or --kinks -1,1"
+                remedy = ", which can be declared: activation(f, kinks=[-1, 1]), or --kinks -1,1"
             raise QuadratureError(f"activation {self.name}: {error}{remedy}") from None
         return np.concatenate(blocks, axis=1).reshape(-1, *s.shape)
 

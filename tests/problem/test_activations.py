@@ -166,10 +166,7 @@ def test_wrong_derivative_is_refused():
 @pytest.mark.parametrize(
     ("student", "ending"),
     [
-        (
-            Activation(lambda x: np.abs(x - 0.3)),
-            ", which can be declared: kinks=[-1, 1], or --kinks",
-        ),
+        (Activation(lambda x: np.abs(x - 0.3)), "activation(f, kinks=[-1, 1]), or --kinks -1,1"),
         ("relu(x)*exp(x**2)", "; another form may settle: of relu(x+0.5), relu with a bias of 0.5"),
         ("cos", "as at kinks or jumps"),
     ],
@@ -177,7 +174,7 @@ def test_wrong_derivative_is_refused():
 def test_an_integral_that_does_not_settle_says_what_can_be_typed(student, ending):
     with pytest.raises(QuadratureError) as refusal:
         activation(student).moments(0.0, 1e10 if student == "cos" else 1.0)
-    assert str(refusal.value).removesuffix(" -1,1").endswith(ending)
+    assert str(refusal.value).endswith(ending)
 
 
 @pytest.mark.parametrize("form", ["relu(x+0.5)", lambda x: np.maximum(x + 0.5, 0)])
