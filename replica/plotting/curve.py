@@ -151,7 +151,7 @@ class LineFigure(NamedTuple):
             figure: Any = ax.get_figure()
             figure.colorbar(shades, ax=[ax, *below], label=label)
         ordinate = "mean squared error" if len(errors) > 1 else names.DRAWN[errors[0]]
-        if errors[0] not in names.BEST_OF and not below:  # panels below show what is best
+        if errors[0] not in names.BEST_OF:
             ordinate += names.at_best(curve, errors[0])
         described = names.shared_settings(curve, [abscissa])
         label = names.LABELS.get(abscissa, names.symbol(abscissa))

@@ -38,7 +38,8 @@ def test_points_with_a_note_are_drawn_open_and_the_best_penalty_is_said():
     best = learning_curve(FeatureSample(features=features, labels=y), samples=[20, 60], lam="best")
     ax = plot_curve(best)
     squared, optima = plot_curve(best, error="test_error", train=False), plot_optima(best)
-    for drawn, of_what in ((ax, " of the squared error"), (squared, "")):
+    of_square = " of the squared error"
+    for drawn, of_what in ((ax, of_square), (squared, ""), (optima, of_square)):
         label = drawn.get_ylabel().replace("\n", " ")
         assert label.endswith(rf" at the best $\lambda${of_what}")
     for drawn in (ax, squared, optima):
