@@ -163,8 +163,10 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
                 raise
             allowed = refused.allowed.partition(", or given with strata")[0]
             raise InvalidArgument("train_sizes", self.train_sizes, allowed) from None
-        grid = grid.assign_coords(lam=alphas).rename(lam="alpha")
-        error = grid.test_error if self.loss == "square" else grid.loss_error
+        of_ridge = self.loss == "square"
+        label = r"penalty $\alpha$ of Ridge" if of_ridge else r"penalty $\alpha = 1/C$"
+        grid = grid.rename(lam="alpha").assign_coords(alpha=("alpha", alphas, {"long_name": label}))
+        error = grid.test_error if of_ridge else grid.loss_error
         best = grid.isel(alpha=error.fillna(np.inf).argmin("alpha")).reset_coords("alpha")
         best["alpha"] = best.alpha.where(best.converged)
         self.train_sizes_, self.sample_ = sizes, sample

@@ -147,14 +147,14 @@ class LineFigure(NamedTuple):
         # a bar beside all panels: these stay of one width
         if len(self.lines) > MOST_COLOURS and not figure_elements.is_empty(ax):
             varying = next(dim for dim in self.lines[0].at if curve.sizes[dim] > 1)
-            shades, label = _shades(curve[varying].values), names.LABELS.get(varying, varying)
+            shades, label = _shades(curve[varying].values), names.axis_label(curve, varying)
             figure: Any = ax.get_figure()
             figure.colorbar(shades, ax=[ax, *below], label=label)
         ordinate = "mean squared error" if len(errors) > 1 else names.DRAWN[errors[0]]
         if errors[0] not in names.BEST_OF:
             ordinate += names.at_best(curve, errors[0])
         described = names.shared_settings(curve, [abscissa])
-        label = names.LABELS.get(abscissa, names.symbol(abscissa))
+        label = names.axis_label(curve, abscissa)
         return figure_elements.finish(ax, label, ordinate, described, below=below)
 
 

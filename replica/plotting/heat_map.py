@@ -69,7 +69,7 @@ def plot_heat_map(
         at_edge = i in (0, x.size - 1) or j in (0, y.size - 1)
         edge_note = ", at the edge" if at_edge else ""
         mark_smallest(ax, map_values[j, i], {x_name: x[i], y_name: y[j]}, edge_note)
-    x_label, y_label = names.LABELS.get(x_name, x_name), names.LABELS.get(y_name, y_name)
+    x_label, y_label = (names.axis_label(curve, dim) for dim in (x_name, y_name))
     return finish(ax, x_label, y_label, names.shared_settings(curve))
 
 

@@ -67,6 +67,11 @@ def error_drawn(known: Container[Any], error: str | None = None) -> str:
     return name
 
 
+def axis_label(curve: Any, dim: str) -> str:
+    """Label of a dimension of a data set: its own, its parameter's or its name."""
+    return str(curve[dim].attrs.get("long_name", LABELS.get(dim, dim)))
+
+
 def symbol(name: str) -> str:
     """The symbol of a parameter, out of its label; the name of one that has no label."""
     label = LABELS.get(name, name)

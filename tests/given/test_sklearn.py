@@ -1,5 +1,6 @@
 """The learning curve as an estimator of scikit-learn: in its units, beside its own fits."""
 
+import re
 import warnings
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from replica import InvalidArgument
+from replica.plotting import plot_curve
 from replica.sklearn import ProbeCurve
 from solvers.results import ConvergenceError
 from tests.given.test_classes import classes_of
@@ -49,6 +51,14 @@ def test_best_alpha_is_that_of_cross_validation(intercept):
     np.testing.assert_allclose(curve.predict(X), beside.predict(X), rtol=1e-9)
     assert curve.score(X, y) == pytest.approx(beside.score(X, y), rel=1e-9)
     assert curve.test_error_ == pytest.approx(expected.min(), rel=1e-9)
+
+
+@pytest.mark.parametrize(("loss", "label"), [("square", "of Ridge"), ("logistic", "= 1/C$")])
+def test_the_penalty_of_scikit_learn_has_its_own_label(loss, label):
+    """Elsewhere alpha is n / d."""
+    X, y = standardised(load_breast_cancer, 60)
+    curve = ProbeCurve([1.0, 10.0], train_sizes=[30], loss=loss).fit(X, y).validation_curve_
+    assert re.fullmatch(r"penalty \$\\alpha.*" + re.escape(label), plot_curve(curve).get_xlabel())
 
 
 def test_several_classes_are_those_of_cross_validation():
