@@ -19,7 +19,7 @@ import typer
 from typer import Option
 
 import replica
-from replica.observables.readout_curves import FEW_DEGREES, SENSITIVE, notes_of
+from replica.observables.readout_curves import FEW_ROW_DEGREES, SENSITIVE, notes_of
 from replica.problem import choice
 from solvers.results import ConvergenceError
 from validation import simulate
@@ -109,7 +109,7 @@ def cell(of, two, n, loss, draws):
         point = replica.solve(sample, samples=n, lam=lam, loss=loss, time_limit=PATIENCE)
         theory.append([getattr(point, name) for name in errors_of(loss)])
         said = notes_of(sample, vars(point))
-        warned.append(bool(said[FEW_DEGREES] or said[SENSITIVE]))
+        warned.append(bool(said[FEW_ROW_DEGREES] or said[SENSITIVE]))
     plain = [np.where(np.isnan(x), None, x).tolist() for x in (np.transpose(theory), mean, stderr)]
     return [*plain, number, warned]
 

@@ -21,11 +21,16 @@ from ..saddle_point import ERRORS
 # Residual degrees of freedom, of strata and of rows: docs/theory.md 20 and 22 say what they were
 # found on, and the sensitivity of several classes.
 FEWEST_DEGREES, FEWEST_OF_ROWS = 40.0, 1.0
+LARGEST_SPREAD = 5.0  # of the squared error over rows, relative: up to 2.3 for those of PROBE.md
 LARGEST_SENSITIVITY, FEW_OF_CLASS, FEWEST_OF_RARER = 0.35, 10, 3
 FEWEST_OF_HINGE, MOST_TOO_LOW = 60, 0.2
 FEW_DEGREES = (
     "few residual degrees of freedom: at a finite n the test error may differ by more than 5 %, "
     "the training error by more than 10 %; the classification error mostly by less"
+)
+FEW_ROW_DEGREES = (
+    "few residual degrees of freedom: at a finite n no error is to be trusted to 5 %, nor to a "
+    "factor of 3 where features have rare large values, as exponentials and powers have"
 )
 SENSITIVE = (
     "few samples of a class: the classification error may be up to 20 % too low, and far more "
@@ -70,6 +75,7 @@ SOME_ROWS = (
 )
 ERRORS_OFF = (
     FEW_DEGREES,
+    FEW_ROW_DEGREES,
     SENSITIVE,
     FEW_NEURONS,
     HINGE,
@@ -91,20 +97,25 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
         }
     samples = point_columns.get("samples", np.nan)  # none on a curve over alpha
     by_rows = model.by_rows(samples)
-    fewest_degrees = FEWEST_DEGREES + (FEWEST_OF_ROWS - FEWEST_DEGREES) * by_rows
+    stderr = point_columns.get("test_error_stderr", np.nan * residual_degrees)
+    few = residual_degrees < FEWEST_DEGREES
+    spread = stderr * model.taken(samples) ** 0.5
+    few_of_rows = few & (spread > LARGEST_SPREAD * point_columns["test_error"])
+    few_of_rows |= residual_degrees < FEWEST_OF_ROWS
     # with few samples of a class errors are too low at small sensitivities, too
     sensitive = point_columns.get("classification_sensitivity", np.nan * residual_degrees)
     if model.binary:
         rarer = min(np.mean(model.labels > 0), np.mean(model.labels < 0))
         has_few = by_rows & (samples * rarer < FEWEST_OF_RARER)
     else:
-        few = samples <= FEW_OF_CLASS * model.outputs
-        has_few = (sensitive > LARGEST_SENSITIVITY) | ((sensitive > 0) & few)
+        few_of_class = samples <= FEW_OF_CLASS * model.outputs
+        has_few = (sensitive > LARGEST_SENSITIVITY) | ((sensitive > 0) & few_of_class)
     loss = point_columns.get("loss", getattr(point_columns, "attrs", {}).get("loss"))
     loss = loss.name if isinstance(loss, Loss) else loss
     notes_of_all = dict.fromkeys(notes_of_sample(model), residual_degrees > -np.inf)
     return notes_of_all | {
-        FEW_DEGREES: residual_degrees < fewest_degrees,
+        FEW_DEGREES: few & np.logical_not(by_rows),
+        FEW_ROW_DEGREES: few_of_rows & by_rows,
         SENSITIVE: has_few,
         HINGE: by_rows & (samples < FEWEST_OF_HINGE) & (loss == "hinge"),
         beyond_note(model): beyond(model, samples),
