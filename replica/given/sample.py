@@ -151,19 +151,21 @@ class FeatureSample(Described):
     @cached_property
     def repeated(self) -> int:
         """Number of rows that repeat the features and the label of an earlier row.  Rows of 0, and
-        all rows of features with few values, as in a table, repeat by chance and do not count."""
-        first_features = self.features[: 1 + 1000 // self.width].ravel()
-        if np.unique(first_features).size <= first_features.size / 10:
-            return 0
+        all rows of features with few values, as in a table, repeat by chance and do not count,
+        unless every one of twenty or more is there as often."""
         rows = zip(self.features, self.labels, strict=True)
         row_hashes = [hash((x + 0.0).tobytes() + (y + 0.0).tobytes()) for x, y in rows if x.any()]
-        return len(row_hashes) - len({*row_hashes})
+        _, counts = np.unique(row_hashes, return_counts=True)
+        first_features = self.features[: 1 + 1000 // self.width].ravel()
+        few_values = np.unique(first_features).size <= first_features.size / 10
+        is_chance = few_values and (counts.size < 20 or np.gcd.reduce(counts) == 1)
+        return 0 if is_chance else int(counts.sum()) - counts.size
 
     @cached_property
     def row_counts(self) -> list[int]:
-        """Features that count the rows from 0 or 1 on, as an id does: their columns."""
+        """Features that count the rows, from any whole number on, as an id does: their columns."""
         row_numbers, firsts = np.arange(len(self.labels)), self.features[0]
-        starts = np.flatnonzero(np.isin(firsts, [0, 1]) & (len(row_numbers) > 2)).tolist()
+        starts = np.flatnonzero((firsts == np.rint(firsts)) & (len(row_numbers) > 2)).tolist()
         return [k for k in starts if (self.features[:, k] == firsts[k] + row_numbers).all()]
 
     @property

@@ -109,10 +109,21 @@ def test_labels_and_rows_that_may_be_meant_otherwise_are_noted():
 
 
 @pytest.mark.parametrize(
+    ("rows", "repeated"), [(np.r_[:200, :200], 200), (np.r_[:200, 5:200], 0), (np.r_[:15, :15], 0)]
+)
+def test_rows_of_few_values_repeat_if_all_are_there_as_often(rows, repeated):
+    """By chance only some of them repeat."""
+    features = np.random.default_rng(0).integers(0, 3, (200, 20))[rows]
+    sample = FeatureSample(features=features, labels=np.arange(200)[rows] % 2)
+    assert sample.repeated == repeated
+
+
+@pytest.mark.parametrize(
     ("column", "noted"),
     [
         (np.arange(60), True), (np.arange(60) + 1.0, True), (np.arange(60)[::-1], False),
-        (np.arange(60) + 5, False), (np.arange(60) / 60, False), (np.arange(60) % 59, False),
+        (np.arange(60) + 5000, True), (np.arange(60) / 60, False), (np.arange(60) % 59, False),
+        (np.arange(60) + 0.5, False),
     ],
 )  # fmt: skip
 def test_a_feature_that_counts_the_rows_is_noted(column, noted, caplog):
