@@ -46,8 +46,8 @@ class Status(Enum):
     TIME = "not converged: it took longer than it may (a larger time_limit gives it more seconds)"
     MEMORY = "not converged: the nodes that resolve the point would take too much memory"
     ALL_ROWS = (
-        "not converged: all rows train, and none is left to average over; take fewer samples, or "
-        "for the square loss a larger lam"
+        "not converged: all rows train, or nearly all, and too few are left to average over; take "
+        "fewer samples, or for the square loss a larger lam"
     )
     ONE_SAMPLE = "not converged: an intercept alone fits one sample, and the theory needs more"
     FEW_DIRECTIONS = (

@@ -30,6 +30,9 @@ from .strata import Posterior, Stratified
 Given = FirstLayer | FeatureSample | FeatureMoments
 TOLERANCE = 1e-3  # relative, of errors, that strata are asked for; the theory is off by 1 / n
 WIDER = 1.1  # factor of variances, for the sensitivity of a classification error
+NEARLY_ALL = (
+    0.8  # of the rows, from which on losses with a kink may have no answer: docs/reliability.md
+)
 
 # Errors of one readout: of the target and of the label, in the loss, and of the class; the part of
 # the first that the readout's samples are the reason of; its squared norm over p; standard errors;
@@ -194,7 +197,8 @@ class _Point:
         self.account["iterations"] += point_solution.iterations
         self.account["residual"] = point_solution.residual
         if point_solution.status is not Status.CONVERGED:
-            all_rows = isinstance(stratified.strata, RowStrata) and self.samples == stratified.rows
+            rows = isinstance(stratified.strata, RowStrata) and stratified.rows
+            all_rows = rows and self.samples >= rows * (NEARLY_ALL if self.loss.kinks else 1.0)
             raise GivenUp(Status.ALL_ROWS if all_rows else point_solution.status)
         self.start = point_solution.posterior
         point_errors, confusion = errors_at(stratified, point_solution, self.loss)

@@ -398,10 +398,13 @@ def test_of_very_many_rows_some_are_taken():
         assert point.test_error == pytest.approx(found.test_error[i, 0], rel=0.04)
 
 
-def test_a_separable_sample_with_all_its_rows_is_flagged():
-    """Without a variance over samples the hinge's score has jumps: no fixed point is found."""
-    features, y = pixels(90, 12)
-    point = solve(FeatureSample(features=features, labels=y), samples=90, lam=1e-3, loss="hinge")
+@pytest.mark.parametrize(("rows", "samples", "lam"), [(90, 90, 1e-3), (20, 19, 0.01)])
+def test_a_separable_sample_with_nearly_all_its_rows_is_flagged(rows, samples, lam):
+    """With no variance over samples, or little, the hinge's score has jumps, and no fixed point is
+    found."""
+    features, y = pixels(rows, 12)
+    sample = FeatureSample(features=features, labels=y)
+    point = solve(sample, samples=samples, lam=lam, loss="hinge")
     assert point.status is Status.ALL_ROWS
     assert "take fewer samples" in str(point.status)
     assert np.isnan(point.classification_error)
