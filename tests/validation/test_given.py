@@ -162,3 +162,17 @@ def test_a_first_layer_is_the_one_that_simulations_draw():
     np.testing.assert_array_equal(layer.directions.T, drawn.directions)
     np.testing.assert_array_equal(layer.bias, drawn.bias)
     assert layer.noise == STEP.noise
+
+
+@pytest.mark.parametrize(("loss", "judged"), [("huber:1", True), ("logistic", False)])
+def test_squared_errors_of_a_loss_of_the_margin_are_not_judged(loss, judged):
+    at = dict(samples=20, lam=1.0, seeds=8, rng=0, workers=1)
+    found = compare(features(60), loss=loss, **at)
+    checks = {
+        name: Check(x.theory, x.theory, x.stderr, 0 * x.stderr) for name, x in found.checks.items()
+    }
+    checks["test_error"] = checks["test_error"]._replace(simulated=2 * checks["test_error"].theory)
+    off = replace(found, checks=checks)
+    assert off.disagrees == judged
+    assert ("test error" in off.verdict) == judged
+    assert "test_error" in off.columns

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 
 SIZES = ("dimension", "seeds")  # settings in which the simulations of a ladder differ
+SQUARED = ("test_error", "train_error")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,8 +101,15 @@ class Comparison(Displayed):
         return all(
             bool(condition(check, one.allowance, one.simulation.seeds).all())
             for one in self._settings
-            for check in one.checks.values()
+            for check in one._judged.values()
         )
+
+    @property
+    def _judged(self) -> dict[str, Check]:
+        """The checks that are judged: without the squared errors of a loss of the margin, which it
+        does not minimise, and of which rare draws of large outputs have the most."""
+        unjudged = SQUARED if self.simulation.loss.kind == "margin" else ()
+        return {name: check for name, check in self.checks.items() if name not in unjudged}
 
     @property
     def _settings(self) -> list["Comparison"]:
@@ -111,7 +119,8 @@ class Comparison(Displayed):
     @property
     def verdict(self) -> str:
         """Sentence on the agreement of theory and simulation; of several settings, the number that
-        agree, and a sentence for each of the others."""
+        agree, and a sentence for each of the others.  Squared errors of a loss of the margin, such
+        as hinge, are not judged, here and in ``agrees`` and ``disagrees``."""
         verdicts = [one._equal for one in self._settings]
         if not self._varied:
             return verdicts[0][1]
@@ -119,7 +128,7 @@ class Comparison(Displayed):
         text = f"Theory and simulation agree at {len(agreeing)} of {len(verdicts)} settings"
         seeds = self.simulation.seeds
         text += undetected_text(
-            [undetected_differences(one.checks, seeds) for one in agreeing], seeds
+            [undetected_differences(one._judged, seeds) for one in agreeing], seeds
         )
         disagreeing = [
             f"At {_point_text(place)}: {sentence}"
@@ -138,7 +147,7 @@ class Comparison(Displayed):
             n = self.simulation.samples
             size = f"n = {n.min()}" + f" to {n.max()}" * (n.size > 1)
         how: dict[str, Any] = {"allowance": self.allowance, "seeds": self.simulation.seeds}
-        equal, sentence = verdict(self.checks, self._points, size=size, **how)
+        equal, sentence = verdict(self._judged, self._points, size=size, **how)
         p = np.array([line.p_value for line in self.lines.values()])
         off = p < CHANCE / max(p.size, 1)
         if off.any():
