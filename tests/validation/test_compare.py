@@ -171,7 +171,7 @@ WITHIN = "within the 5.0% plus 4 standard errors allowed for d = 60"
     [
         ([1.0, -1.5], None, 0, AGREE, ["half of them up to 12.1%", "the largest in the test error "
          "at alpha = 1, lam = 1 (1 in theory, 1.15 ± 0.1", "they differ by 13.0%, and by 1.5 "
-         "standard errors); differences up to 25.0% (test error), 25.0% (training error) may"]),
+         "standard errors); differences of 25% or more (test error), of 25% or more (training "]),
         ([0.0, 0.0], [0.0, -10.0], 0, "disagree", ["in 1 of 4 errors by more than the 4 standard "
          "errors allowed for d = 60", "most in the training error at alpha = 1, lam = 1",
          "they differ by 50.0%, and by 10.0 standard errors"]),
@@ -197,7 +197,7 @@ def test_verdict_on_a_grid():
     settings = [judged([1.0, -1.5]), judged([8.0, -8.0], off=0.02, allowance=0.05)]
     found = replace(base(), axes={"eta": np.array([1.0, 2.0])} | base().axes, parts=settings)
     first, second = found.verdict.splitlines()
-    below = "up to 25.0% (test error), 25.0% (training error) may not show, which tells little"
+    below = "of 25% or more (test error), of 25% or more (training error) may not show, which tells"
     assert first.startswith(f"Theory and simulation agree at 1 of 2 settings; differences {below}")
     assert second.startswith("At eta = 2: Theory and simulation are close but not equal")
 
@@ -217,7 +217,7 @@ TOO_SMALL = "a verdict takes more draws or a larger size: take --seeds {}."
         # of wide standard errors or a wide allowance, errors far apart; half as far they agree
         (0.467, 0.371, 0.1, 8, 0.0, False, TOO_SMALL.format(32)),
         (0.467, 0.371, 0.01, 50, 0.4, False, TOO_SMALL.format(200)),
-        (0.419, 0.371, 0.1, 8, 0.0, True, "to 25.0% (test error) may not show, which tells l"),
+        (0.419, 0.371, 0.1, 8, 0.0, True, "of 25% or more (test error) may not show, which t"),
         (0.419, 0.371, 0.01, 8, 0.15, False, "are not equal: "),
         (0.375, 0.371, 0.01, 8, 0.0, True, "; differences up to 9.4% (test error) may not show."),
         (0.419, 0.371, 0.01, 50, 0.4, False, "are not equal: "),

@@ -292,17 +292,20 @@ def undetected_differences(checks: Mapping[str, Check], seeds: int) -> dict[str,
 
 
 def undetected_text(of_settings: Sequence[Mapping[str, float]], seeds: int) -> str:
-    """How large differences would not have shown in some settings that agree, with advice where
-    that is more for each error than is ever called agreement."""
+    """How large differences would not have shown in some settings that agree, from the cap
+    ``MAX_DIFFERENCE`` on "or more"; with advice where every error is there."""
     names = dict.fromkeys(name for setting in of_settings for name in setting)
     largest = {name: max(setting.get(name, 0.0) for setting in of_settings) for name in names}
     largest = {name: difference for name, difference in largest.items() if difference}
     if not largest:
         return ""
-    listed = ", ".join(f"{x:.1%} ({in_words(name)})" for name, x in largest.items())
+    listed = ", ".join(
+        f"{f'up to {x:.1%}' if x < MAX_DIFFERENCE else f'of {x:.0%} or more'} ({in_words(name)})"
+        for name, x in largest.items()
+    )
     tells_little = min(largest.values()) >= MAX_DIFFERENCE
     advice = f", which tells little: take --seeds {max(32, 4 * seeds)}" * tells_little
-    return f"; differences up to {listed} may not show{advice}"
+    return f"; differences {listed} may not show{advice}"
 
 
 def too_large(z: Array, seeds: int) -> int:
