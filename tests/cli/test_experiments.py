@@ -33,6 +33,28 @@ def test_a_theory_that_takes_too_long_is_no_verdict(capsys):
     assert found["points"][0]["test_error"] is None
 
 
+@pytest.mark.parametrize(
+    ("options", "clause", "notes"),
+    [
+        ("", True, ["a part of --time-limit", "--time-limit 600 gives them more"]),
+        ("--theory srf", True, ["as asked"]),
+        ("--simulated srf", False, ["which is what is simulated"]),
+    ],
+)
+def test_the_srf_of_networks_may_be_off_in_the_limit_too(
+    options, clause, notes, capsys, monkeypatch
+):
+    """In the verdict unless it agrees; arguments are named as options of the command line."""
+    monkeypatch.setattr("replica.steps.row_steps.BATCH_TIME", 0.00005)
+    line = f"compare --student erf --target z1+z1*z2 --alpha0 1.3 --eta .7 {options}"
+    assert validate(f"{line} --alpha 1 --lam 1e-4 --dimension 20 --seeds 2 --rng 0") == 0
+    found = capsys.readouterr().out
+    assert "Theory and simulation agree" not in found
+    assert (" (the sRF may differ from the network in the limit, too)" in found) == clause
+    assert all(note in found for note in notes)
+    assert "time_limit" not in found
+
+
 def test_laws_of_the_readout_side_by_side(tmp_path, capsys):
     line = f"compare {STEP} --eta 1 --readout equal,rademacher {SMALL}"
     file = tmp_path / "a.nc"

@@ -24,7 +24,7 @@ from .agreement_checks import (
     undetected_text,
     verdict,
 )
-from .theory import Theory, curves, exact
+from .theory import Theory, curves, exact, is_srf_of_networks
 
 if TYPE_CHECKING:
     import xarray
@@ -146,6 +146,8 @@ class Comparison(Displayed):
         if exact(self.simulation, self.theories[0]):
             n = self.simulation.samples
             size = f"n = {n.min()}" + f" to {n.max()}" * (n.size > 1)
+        if is_srf_of_networks(self.simulation, self.theories[0]):
+            size += " (the sRF may differ from the network in the limit, too)"
         how: dict[str, Any] = {"allowance": self.allowance, "seeds": self.simulation.seeds}
         equal, sentence = verdict(self._judged, self._points, size=size, **how)
         p = np.array([line.p_value for line in self.lines.values()])

@@ -18,7 +18,7 @@ from solvers.resources import TIME_LIMIT
 from solvers.results import Array
 
 from ..draws import spiked_model
-from ..run import Simulation
+from ..run import Simulated, Simulation
 
 if TYPE_CHECKING:
     import xarray
@@ -177,6 +177,15 @@ def exact(simulation: Simulation, theory: Theory) -> bool:
     """True if the theory is exact up to terms in 1 / n: of the drawn first layers, or of given
     ones."""
     return bool(simulation.experiment.samples) or theory.of_draws
+
+
+def is_srf_of_networks(simulation: Simulation, theory: Theory) -> bool:
+    """True if the theory is that of the sRF and networks are simulated, from which it differs in
+    the limit, too."""
+    experiment, model = simulation.experiment, theory.model
+    if isinstance(model, Given) or experiment.simulated is not Simulated.network:
+        return False
+    return model.rows is None and bool(experiment.problem.schedule)
 
 
 def solved(
