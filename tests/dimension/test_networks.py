@@ -27,6 +27,7 @@ from tests.cli.commands import theory as cli
 from tests.dimension.test_section_23 import network
 from validation import compare
 from validation.comparisons import compare_grid
+from validation.comparisons.theory import LIMIT, NETWORK, SRF, curves
 
 STEP = GradientStep(student="relu", target="sin", alpha0=1, eta=2)
 AT = dict(alpha=1.0, lam=0.1)
@@ -292,13 +293,30 @@ def test_a_comparison_takes_the_limit_where_the_theory_of_the_dimension_has_no_a
     assert report.checks["test_error"].theory.item() == pytest.approx(limit.test_error)
     assert "in the limit, not at d = 100" in report.theories[0].note
     assert report.theories[0].reason == (
-        "the theory of the network itself at d = 100 has no answer at every point"
+        "the theory of the network itself at d = 100 has no answer at any point"
     )
     assert "theory" in report.verdict.lower()
     assert "did not converge" not in report.verdict
     both = compare_grid(FEW, grids={"eta": [0.01, 50]}, **at)
     named = both.dataset().theory.sel(source="simulation").values.tolist()
     assert named == ["network at d = 100", "network limit"]
+    assert [*report.theories[0].lines] == [f"{NETWORK}, {LIMIT}", SRF]
+    axes = {"eta": both.axes["eta"]}, {"alpha": np.array([2.0]), "lam": np.array([100.0])}
+    assert [*curves(both.theories, *axes, report.simulation.loss)] == [NETWORK, SRF, LIMIT]
+
+
+def test_a_comparison_takes_the_limit_at_the_points_without_an_answer_at_the_dimension():
+    step = GradientStep(student="gelu", target="z1*z2+z1", alpha0=1, eta=2.0)
+    report = compare(step, alpha=[0.3, 0.5], lam=0.1, beta=1.0, dimension=200, seeds=2, rng=0)
+    names = ["network at d = 200", "network limit"]
+    assert report.dataset().theory.sel(source="theory").values.tolist() == names
+    limit = learning_curve(step.network(beta=1.0), alpha=[0.3, 0.5], lam=0.1)
+    for name, check in report.checks.items():
+        at_dimension, in_limit = check.theory.ravel() / limit[name].values
+        assert in_limit == pytest.approx(1, rel=1e-9)
+        assert 1e-3 < abs(at_dimension - 1) < 0.1
+    assert report.note.endswith("d = 200 has no answer at 1 of 2 points, where the limit is taken")
+    assert [*report.theories[0].lines] == [NETWORK, SRF, LIMIT]
 
 
 @pytest.mark.parametrize("theory", ["network", "srf"])

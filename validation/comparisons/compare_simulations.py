@@ -55,8 +55,8 @@ def first_answer(
     checks_of: Callable[[Theory], tuple[Checks, list[str]]],
 ) -> tuple[Theory, Checks, list[str]]:
     """The first of some ``theories``, at a dimension, that is known somewhere, with its checks and
-    its notes; where none is, the first that refuses nothing.  Of a network at its own dimension
-    that is not known everywhere, the limit is next.
+    its notes; where none is, the first that refuses nothing.  Where that of a network at its own
+    dimension is not known, the limit is taken.
 
     Raises
     ------
@@ -64,23 +64,49 @@ def first_answer(
         That of the first theory, if all refuse.
     """
     solved_theories, refusals, reasons = [], [], []
-    for theory in (each for candidate in theories for each in candidate.at_or_in_limit(dimension)):
+    for candidate in theories:
+        theory = candidate.at(dimension)
         reasons += [theory.reason] * bool(theory.reason)
         try:
             checks, notes = checks_of(theory)
+            if theory.at_own_dimension and not theory.of_draws:
+                theory, checks = with_limit(theory, checks, checks_of)
+                reasons += [theory.reason] * bool(theory.reason)
         except (InvalidArgument, QuadratureError, ConvergenceError) as error:
             refusals.append(error)
             reasons.append(f"the {theory.note} has no answer ({error})")
             continue
         solved_theories.append((replace(theory, reason="; ".join(reasons)), checks, notes))
-        known_where = np.all if theory.at_own_dimension else np.any
-        if all(known_where(np.isfinite(check.theory)) for check in checks.values()):
+        if all(np.isfinite(check.theory).any() for check in checks.values()):
             return solved_theories[-1]
         named = theory.note.partition(";")[0]
-        reasons.append(f"the {named} at d = {dimension:g} has no answer at every point")
+        reasons.append(f"the {named} at d = {dimension:g} has no answer at any point")
     if not solved_theories:
         raise refusals[0]
     return solved_theories[0]
+
+
+def with_limit(
+    theory: Theory, checks: Checks, checks_of: Callable[[Theory], tuple[Checks, list[str]]]
+) -> tuple[Theory, Checks]:
+    """A theory of a network at its own dimension and its ``checks``, with the limit at the points
+    where it has no answer and the limit has; the limit alone where these are all."""
+    unknown = np.any([np.isnan(check.theory) for check in checks.values()], axis=0)
+    if not unknown.any():
+        return theory, checks
+    limits, _ = checks_of(theory.limit)
+    unknown &= np.all([np.isfinite(check.theory) for check in limits.values()], axis=0)
+    at_dimension = f"the {theory.note.partition(';')[0]} at d = {theory.model.dimension:g}"
+    if unknown.all():
+        return replace(theory.limit, reason=f"{at_dimension} has no answer at any point"), limits
+    if unknown.any():
+        count_text = f"{unknown.sum()} of {unknown.size} points"
+        reason = f"{at_dimension} has no answer at {count_text}, where the limit is taken"
+        theory = replace(theory, reason=reason, unanswered=unknown)
+    return theory, {
+        name: check._replace(theory=np.where(unknown, limits[name].theory, check.theory))
+        for name, check in checks.items()
+    }
 
 
 def checks_at(

@@ -190,9 +190,9 @@ class Comparison(Displayed):
         for name, ladder_line in self.lines.items():
             columns[f"{name}_slope"] = simulated(ladder_line.slope)
             columns[f"{name}_p_value"] = simulated(ladder_line.p_value)
-        of_settings = np.array([theory.name for theory in self.theories])
-        shape = [axis.size for axis in self._varied.values()]
-        names = of_settings.reshape(*shape, 1, 1, 1)  # of alpha, lam and source
+        point_shape = [axis.size for axis in self._points.values()]
+        of_settings = [np.broadcast_to(theory.names, point_shape) for theory in self.theories]
+        names = np.reshape(of_settings, (*(axis.size for axis in self.axes.values()), 1))
         return columns | {"theory": np.broadcast_to(names, columns["source"].shape)}
 
     def document(self) -> dict[str, Any]:

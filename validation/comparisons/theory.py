@@ -1,7 +1,7 @@
 """Choice of the theory that a simulation is compared with, and its lines in a figure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 # Labels of lines, in this order.
 NETWORK, SRF, GIVEN = "theory of the network", "theory of the sRF", "theory given the features"
+NETWORK_LIMIT = f"{NETWORK}, {LIMIT}"
 PUBLISHED = "theory of the sRF, the published equivalent"
 OF_DRAWS = "theory given the first layer of every draw"
 Solvable = SpikedRandomFeatures | Given
@@ -48,6 +49,9 @@ class Theory:
         Why it takes the place of another one, which has no answer; empty where it does not.
     square : bool
         Whether the loss is the square, the only one with a theory of a network's own dimension.
+    unanswered : bool array (N_a, N_l), or False
+        Points of alpha and lam at which the ``limit`` is compared, as this theory of a network's
+        own dimension has no answer there.
     """
 
     model: Any
@@ -56,6 +60,7 @@ class Theory:
     of_draws: bool = False
     reason: str = ""
     square: bool = True
+    unanswered: Any = field(default=False, compare=False)
 
     def at(self, dimension: float) -> "Theory":
         """Theory at a finite ``dimension``, which prices m; itself if it has a dimension of its
@@ -88,12 +93,18 @@ class Theory:
         has_rows = self.square and not isinstance(self.model, Given)
         return has_rows and bool(np.isfinite(self.model.own_dimension))
 
-    def at_or_in_limit(self, dimension: float) -> "list[Theory]":
-        """Theory at a ``dimension``, and after that of a network at its own the limit."""
-        theory_at = self.at(dimension)
-        if self.of_draws or not theory_at.at_own_dimension:
-            return [theory_at]
-        return [theory_at, replace(self, note=f"{self.note}; in the limit, not at d = {dimension}")]
+    @property
+    def names(self) -> Array:
+        """The ``name`` of the theory of every point, (N_a, N_l), or one for all, ()."""
+        return np.where(self.unanswered, "network limit", self.name)
+
+    @property
+    def limit(self) -> "Theory":
+        """Limit d -> inf of the theory of a network at its own dimension."""
+        note = f"{self.note.partition(';')[0]}; in the limit, not at d = {self.model.dimension:g}"
+        published = self.published and replace(self.published, dimension=np.inf)
+        model = replace(self.model, dimension=np.inf)
+        return replace(self, model=model, published=published, note=note, unanswered=False)
 
     @property
     def lines(self) -> dict[str, Solvable]:
@@ -101,9 +112,11 @@ class Theory:
         the limit of the first of them that there is, where its dimension is finite."""
         if isinstance(self.model, Given):
             return {GIVEN: self.model}
-        lines: dict[str, Solvable] = {SRF if self.model.rows is None else NETWORK: self.model}
+        is_finite = np.isfinite(self.model.dimension)
+        of_network = NETWORK if is_finite else NETWORK_LIMIT
+        lines: dict[str, Solvable] = {SRF if self.model.rows is None else of_network: self.model}
         lines |= {} if self.published is None else {SRF: self.published}
-        if np.isfinite(self.model.dimension):
+        if is_finite:
             lines[LIMIT] = replace(self.model, dimension=np.inf)
         return lines
 
@@ -225,5 +238,8 @@ def curves(
         return xarray.Dataset(variables, over)
 
     each = [theory.lines for theory in theories]
-    labels = [label for label in (NETWORK, SRF, GIVEN, LIMIT) if any(label in one for one in each)]
+    if any(NETWORK in one for one in each):  # pale, as the limits beside these lines
+        each = [{LIMIT if k == NETWORK_LIMIT else k: one[k] for k in one} for one in each]
+    in_order = (NETWORK, NETWORK_LIMIT, SRF, GIVEN, LIMIT)
+    labels = [label for label in in_order if any(label in one for one in each)]
     return {label: of_all([one.get(label) for one in each]) for label in labels}
