@@ -49,12 +49,15 @@ class SpectralDensity(Displayed):
         """Eigenvalues beyond the bulk, (draws, K), among ``eigenvalues`` (draws, p) of simulated
         matrices: from the largest on, NaN where a draw has fewer."""
         eigenvalues_down = np.sort(np.atleast_2d(eigenvalues))[:, ::-1]
-        positive_count = (1 - self.atom) * eigenvalues_down.shape[1]
-        root_positive, root_p = np.sqrt([positive_count, eigenvalues_down.shape[1]])
-        # four times the scale on which a Wishart matrix's largest eigenvalue varies about the edge
-        edge_width = 4 * np.cbrt(1 / root_positive + 1 / root_p) / (root_positive + root_p)
-        above_bulk = eigenvalues_down > self._bulk_end(eigenvalues_down.shape[1]) * (1 + edge_width)
+        above_bulk = eigenvalues_down > self.outlier_threshold(eigenvalues_down.shape[1])
         return np.where(above_bulk, eigenvalues_down, np.nan)[:, : above_bulk.sum(axis=1).max()]
+
+    def outlier_threshold(self, width: int) -> float:
+        """Place above which one of p = ``width`` simulated eigenvalues stands clear of the bulk:
+        its end, and four times the scale on which the largest of a Wishart matrix varies there."""
+        root_positive, root_p = np.sqrt([(1 - self.atom) * width, width])
+        edge_width = 4 * np.cbrt(1 / root_positive + 1 / root_p) / (root_positive + root_p)
+        return float(self._bulk_end(width) * (1 + edge_width))
 
     def _bulk_end(self, width: float) -> float:
         """Upper end of the bulk of p = ``width`` eigenvalues: the largest edge, or, where a tail

@@ -220,6 +220,8 @@ def test_simulated_spectrum(capsys, tmp_path):
     assert outlier["draws"] == 2
     assert outlier["simulated"] == pytest.approx(largest.mean())
     assert outlier["stderr"] == pytest.approx(abs(largest[0] - largest[1]) / 2)
+    assert outlier["largest"] == outlier["simulated"]
+    assert outlier["largest_stderr"] == outlier["stderr"]
     assert outlier["theory"] == pytest.approx(largest.mean(), rel=0.2)
     still = f"spectrum {STEP} --eta 0 --alpha 2 --dimension 100 --seeds 1 --rng 1"
     assert validate(still) == 0

@@ -7,8 +7,10 @@ import pytest
 
 import replica
 from replica import GradientStep
+from replica.spectra.density import SpectralDensity
 from tests.marks import slow
 from tests.problems import PUBLISHED as ONE
+from validation.cli.commands import outlier_text, outliers_of
 from validation.measure import eigenvalues
 
 THREE = GradientStep(student="tanh", target="sin", alpha0=20, eta=2.0, readout=[-1, 0.5, 1.5])
@@ -68,6 +70,33 @@ def test_simulated_outliers(eta, dimension, seeds):
     assert abs(drawn.mean() - expected) < max(6 * error, 0.06 * expected)
     if eta < 1:
         assert abs(drawn.mean() / (found.outliers[0] * dimension) - 1) > 0.2
+
+
+def test_an_outlier_of_the_theory_is_compared_with_the_largest_eigenvalue_of_every_draw():
+    """Also where that is clear of the bulk in some draws or none, whose mean alone is biased; a
+    second outlier with the second largest eigenvalue."""
+    bulk = {"edges": np.array([[0.1, 2.0]]), "sharp": np.ones((1, 2), dtype=bool), "atom": 0.0}
+    law = SpectralDensity(**bulk, outliers=np.array([2.3, 2.1]))
+    drawn = np.ones((4, 100))
+    drawn[:, 3], drawn[:, 7] = (1.9, 1.9, 2.0, 2.0), (2.2, 2.1, 3.0, 2.1)
+    threshold = 2 * (1 + 4 * (2 / 10) ** (1 / 3) / 20)  # p = 100 eigenvalues above 0
+    first, second = outliers_of(law, drawn)
+    assert first["threshold"] == second["threshold"] == pytest.approx(threshold)
+    assert (first["theory"], first["draws"], first["simulated"]) == (2.3, 1, 3.0)
+    assert first["largest"] == pytest.approx(2.35)
+    assert first["largest_stderr"] == pytest.approx(np.std([2.2, 2.1, 3.0, 2.1], ddof=1) / 2)
+    assert (second["theory"], second["draws"]) == (2.1, 0)
+    assert second["largest"] == pytest.approx(1.95)
+    assert outlier_text(first, 1, 4) == (
+        "outlier: theory at 2.3, simulated largest eigenvalue at 2.35 ± 0.22 (standard error), the "
+        "mean over all draws; clear of the bulk (above 2.234) in 1 of 4 draws"
+    )
+    assert "eigenvalue 2 from the largest on at 1.95 ± " in outlier_text(second, 2, 4)
+    (alone,) = outliers_of(replace(law, outliers=np.empty(0)), drawn)
+    assert outlier_text(alone, 1, 4) == (
+        "outlier: theory none, simulated at 3 in the 1 of 4 draws that have one clear of the bulk "
+        "(above 2.234)"
+    )
 
 
 @pytest.mark.slow
