@@ -54,7 +54,8 @@ class Status(Enum):
         f"not converged: the dimension is too small for rows of so few directions {_OTHERWISE}"
     )
     NOISY_ROWS = (
-        f"not converged: the dimension is too small for rows that vary most with noise {_OTHERWISE}"
+        "not converged: the dimension is too small for rows that vary most with noise (take the "
+        "limit, without dimension=, a dimension of some thousands, or replica-validate simulate)"
     )
     FAR_FROM_LIMIT = (
         "not converged: at this dimension errors on reused samples are far from the limit, and by "

@@ -239,7 +239,7 @@ def with_options(sentence: str, *, of_readout: bool = False) -> str:
     ``of_readout`` alone."""
     named = {"time_limit=": "--time-limit ", "time_limit": "--time-limit", "most=": "--most"}
     tolerance = "--quadrature-tol" if of_readout else "quadrature_tol in Python"
-    named |= {"quadrature_tol": tolerance}
+    named |= {"quadrature_tol": tolerance, "without dimension=": "without --dimension"}
     for argument, option in named.items():
         sentence = sentence.replace(argument, option)
     return sentence

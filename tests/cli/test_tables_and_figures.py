@@ -185,7 +185,7 @@ def test_an_optimum_beside_unsolved_values_is_noted(capsys):
     assert "the best lam is beside values that were not solved, at which the test error" in noted
     assert "edge of the range" not in noted
     assert theory(f"curve {line} --dimension 250 --lam .3") == 1
-    assert "(take a larger dimension, the limit, or replica-validate sim" in capsys.readouterr().err
+    assert "(take the limit, without --dimension, a dimension of some t" in capsys.readouterr().err
 
 
 def test_a_table_for_a_paper(tmp_path, capsys):
