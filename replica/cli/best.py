@@ -148,7 +148,6 @@ def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIM
         # not covered by the theory of reused samples
         *("inputs", "separation", "step_target", "step_noise", "decay", "intercept", "train_bias"),
     ),
-    elsewhere="or run replica curve with it, for every split --alpha0 and --alpha",
 )
 def plan(
     options: Options,

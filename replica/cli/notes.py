@@ -1,4 +1,4 @@
-"""What the results of a command are noted for, on standard error: which theory they are of, how far
+"""Notes on the results of a command, on standard error: which theory they are of, how far
 a network of d = 1000 is from a limit and the network itself from its sRF, best values at an end of
 their range, errors no better than that of predicting 0, and points that did not converge.
 """
@@ -36,8 +36,8 @@ TO_NETWORK = "network_difference"
 
 
 class CurveNotes(NamedTuple):
-    """A grid, with columns of the changes where they were asked for; the sentences that it is noted
-    for; and its largest relative change to d = 1000 that is known."""
+    """Notes on a grid: the grid, with columns of the changes where they were asked for, the
+    sentences, and the largest relative change to d = 1000 that is known."""
 
     grid: observables.Grid
     sentences: Sequence[str] = ()

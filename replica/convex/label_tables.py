@@ -100,13 +100,18 @@ def is_odd(model: Model) -> bool:
     for a symmetric loss everything at -kappa then follows from kappa."""
     if model.train_bias or model.inputs is not None:  # at other biases the features are not odd
         return False
-    rng = np.random.default_rng(0)
-    kappa = rng.standard_normal((24, model.geometry.r.shape[1]))
-    at, at_minus = (tabulate(model, Rule(x, np.ones(24)), target=False) for x in (kappa, -kappa))
-    z, mean_label = rng.standard_normal((model.labels.target.dimension, 24)), model.labels.mean
-    pairs = [(at.offsets, -at_minus.offsets), (at.mu1, at_minus.mu1), (at.mu2sq, at_minus.mu2sq)]
-    pairs += [(at.loadings, -at_minus.loadings), (mean_label(*z), -mean_label(*-z))]
-    return all(np.abs(a - b).max() <= 1e-12 * np.abs(a).max(initial=1e-300) for a, b in pairs)
+    rng, mean_label, count = np.random.default_rng(0), model.labels.mean, 200
+    for reach in (2.0, 12.0):  # a function may be odd near 0 alone, or grow
+        kappa = rng.uniform(-reach, reach, (count, model.geometry.r.shape[1]))
+        rules = (Rule(x, np.ones(count)) for x in (kappa, -kappa))
+        at, at_minus = (tabulate(model, rule, target=False) for rule in rules)
+        z = rng.uniform(-reach, reach, (model.labels.target.dimension, count))
+        pairs = [(at.offsets, -at_minus.offsets), (at.loadings, -at_minus.loadings)]
+        pairs += [(at.mu1, at_minus.mu1), (at.mu2sq, at_minus.mu2sq)]
+        for a, b in (*pairs, (mean_label(*z), -mean_label(*-z))):
+            if not np.abs(a - b).max() <= 1e-12 * np.abs(a).max(initial=1e-300):  # NaN too
+                return False
+    return True
 
 
 def shared_tables(model: Model, folded: bool) -> Iterator[LabelTable]:

@@ -253,8 +253,12 @@ class Loss:
     @cached_property
     def is_symmetric(self) -> bool:
         """True if the loss is the same for opposite labels and predictions."""
-        t = np.linspace(0.01, 6.3, 40)
-        return self.kind == "margin" or np.allclose(self.value(t), self.value(-t), 1e-12, 0)
+        if self.kind == "margin":
+            return True
+        t, kinks = np.geomspace(1e-3, 1e3, 400), np.array(self.kinks)
+        with np.errstate(all="ignore"):
+            is_even = np.allclose(self.value(t), self.value(-t), 1e-12, 0)
+        return bool(is_even and np.array_equal(kinks, -kinks[::-1]))
 
     @cached_property
     def width(self) -> float:

@@ -31,6 +31,7 @@ from ..problem import (
     activation,
     asked,
     axis,
+    check_call,
     check_points,
     check_problem,
     choice,
@@ -276,6 +277,7 @@ class Grid:
             yield model, np.array([found["alpha"]]), np.array([found["lam"]]), errors[k : k + 1]
 
 
+@check_call
 def solve_grid(
     problem: Problem | Given,
     *,

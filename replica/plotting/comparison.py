@@ -7,7 +7,7 @@ has reached its limit lies.  Where points are compared with different theories, 
 are open, of others filled, which the legend says."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from itertools import cycle, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -130,7 +130,7 @@ def _by_theory(
         yield points_there, "", look
         return
     numbers = points_there.drop_vars("theory")
-    for theory_name, fill in zip(theory_names, FILLS, strict=False):
+    for theory_name, fill in zip(theory_names, cycle(FILLS), strict=False):
         filled = {"fillstyle": fill, "markerfacecolor": "none" if fill == "none" else colour}
         yield numbers.where(points_there.theory == theory_name), theory_name, look | filled
 

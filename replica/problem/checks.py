@@ -117,7 +117,8 @@ def check_call(function: Function) -> Function:
     """Decorate a public function: refuse an argument that it does not have, by a TypeError with the
     name that was probably meant, and numerical options out of range.
 
-    Of a function that takes any name, names are refused that others have for one of its arguments.
+    If the function has ``**kwargs``, those names alone are refused that other libraries have for
+    one of its arguments.
     """
     parameters = signature(function).parameters
     known = [name for name, one in parameters.items() if one.kind is not one.VAR_KEYWORD]
@@ -129,8 +130,8 @@ def check_call(function: Function) -> Function:
         if unknown := given.keys() - known:
             foreign = [one for one in unknown if OUR_NAMES.get(one, "").split(",")[0] in known]
             check_names(function_name, known, foreign if any_name else unknown)
-        for name in NUMERICAL_OPTIONS.keys() & known & given.keys():
-            if given[name] is not parameters[name].default:
+        for name in NUMERICAL_OPTIONS.keys() & given.keys():
+            if given[name] is not getattr(parameters.get(name), "default", None):
                 given[name] = NUMERICAL_OPTIONS[name](given[name])
         return function(*args, **given)
 
@@ -249,7 +250,7 @@ def _columns_at(table: Any, place: Sequence[int], is_bad: Iterable[Any]) -> tupl
     columns that have an entry that ``is_bad``, (p, N); empty of an array."""
     if not (hasattr(table, "columns") and place):
         return "", ""
-    columns = table.columns.tolist()
+    columns = np.asarray(table.columns).tolist()
     bad_columns = [name for name, bad in zip(columns, is_bad, strict=True) if any(bad)]
     several = "s with text or gaps" * (len(bad_columns) > 1)
     leave_out = f"leave out the column{several}: .drop(columns={bad_columns})"

@@ -204,8 +204,8 @@ def _tensor_sums(
         inner_sums = hermite.swapaxes(-1, -2) @ g_hermite.reshape(*g_hermite.shape[: i + 1], -1)
         g_hermite = inner_sums.reshape(*g_hermite.shape[:i], degree + 1, *g_hermite.shape[i + 1 :])
     given_known = g_hermite.reshape(z_weights.size, *[degree + 1] * (r - known))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        given_known = (given_known.T / z_weights).T
+    with np.errstate(divide="ignore", invalid="ignore"):  # panels between equal kinks weigh 0
+        given_known = np.nan_to_num((given_known.T / z_weights).T)
     target_mean = float((weights * target_values).sum())
     target_variance = float((weights * (target_values - target_mean) ** 2).sum())
     g_deviation = given_known.reshape(z_weights.size, -1)[:, 0] - target_mean  # E[g | z_U] - E g

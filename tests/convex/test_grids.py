@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from replica import learning_curve, solve
+from replica import Loss, learning_curve, loss, solve
+from replica.convex import LOSSES
 from replica.convex.label_tables import is_odd, shared_table, shared_tables
 from replica.equivalence import target_jumps
 from solvers.results import ConvergenceError, Status
@@ -113,10 +114,24 @@ def test_odd_problems_on_half_of_kappa(model, loss, lam):
         assert half.classification_error == pytest.approx(whole.classification_error, rel=1e-6)
 
 
+def test_which_losses_are_symmetric():
+    """Of residuals; those of the margin are, as labels and predictions change sign together."""
+    far = Loss(
+        lambda t: t**2 / 2 + np.where(t > 8, 3 * (t - 8) ** 2, 0),
+        lambda t: t + np.where(t > 8, 6 * (t - 8), 0),
+        kinks=[8.0],
+    )
+    assert not far.is_symmetric
+    symmetric = [name for name in (*LOSSES, "quantile:0.3", "huber:2") if loss(name).is_symmetric]
+    assert symmetric == [*LOSSES, "huber:2"]
+
+
 def test_which_problems_are_odd():
     """Both activations, without a bias or a step that shifts them."""
     assert is_odd(MODELS["two spikes"]) is False  # z1 + sin(z1 z2) is not
     assert is_odd(replace(WAVE, gamma=1.0))
+    for target in ("z1 + relu(z1-2)", "z1 + relu(z1-2.8)", "z1 + 1e-3*relu(z1-3.5)"):  # odd near 0
+        assert not is_odd(replace(WAVE, target=target))
     assert not is_odd(replace(WAVE, target="relu"))
     assert not is_odd(replace(WAVE, student="relu"))
     assert not is_odd(replace(WAVE, train_bias=True))

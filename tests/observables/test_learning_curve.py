@@ -9,7 +9,7 @@ import xarray
 
 import replica
 from replica import GradientStep, InvalidArgument, learning_curve, solve
-from replica.observables import evaluate_model
+from replica.observables import evaluate_model, solve_grid
 from solvers.results import ConvergenceError, Status
 from tests.problems import ORDER_OF_SUMS, PUBLISHED, RAGGED, THREE
 
@@ -224,6 +224,8 @@ def test_a_point_beyond_its_limits_is_flagged(limit, monkeypatch):
     assert np.isnan(point.test_error)
     with pytest.raises(InvalidArgument, match="time_limit must be a positive"):
         solve(MODEL, alpha=1, lam=0.1, time_limit=0)
+    with pytest.raises(InvalidArgument, match="time_limit must be a positive"):
+        solve_grid(MODEL, alpha=1, lam=0.1, time_limit=-1)
 
 
 def test_a_curve_over_readout_laws_has_a_row_a_point():

@@ -31,6 +31,12 @@ def test_one_direction_a_step():
     assert (found.leap, found.linear_stages, len(found.learned)) == (1, 3, 3)
 
 
+def test_a_kink_that_another_direction_multiplies():
+    """abs(z1) z2 + z1: E z g = (1, E abs(z1)), of which the second is sqrt(2 / pi)."""
+    first = staircase("z1 + abs(z1)*z2").directions[0]
+    np.testing.assert_allclose(first[1] / first[0], np.sqrt(2 / np.pi), rtol=1e-8)
+
+
 def test_leap_two_is_not_learned_linearly():
     for spec in ("he2", "he2(z1)", "he2(z1) + 0*z2"):
         found = staircase(spec)

@@ -94,14 +94,19 @@ def with_limit(
     unknown = np.any([np.isnan(check.theory) for check in checks.values()], axis=0)
     if not unknown.any():
         return theory, checks
-    limits, _ = checks_of(theory.limit)
-    unknown &= np.all([np.isfinite(check.theory) for check in limits.values()], axis=0)
+    count_text = f"{unknown.sum()} of {unknown.size} points"
+    try:
+        limits, _ = checks_of(theory.limit)
+    except (InvalidArgument, QuadratureError, ConvergenceError):
+        return theory, checks
+    in_limit = np.all([np.isfinite(check.theory) for check in limits.values()], axis=0)
+    some_left = "where" if in_limit[unknown].all() else "of which at some"
+    unknown &= in_limit
     at_dimension = f"the {theory.note.partition(';')[0]} at d = {theory.model.dimension:g}"
     if unknown.all():
         return replace(theory.limit, reason=f"{at_dimension} has no answer at any point"), limits
     if unknown.any():
-        count_text = f"{unknown.sum()} of {unknown.size} points"
-        reason = f"{at_dimension} has no answer at {count_text}, where the limit is taken"
+        reason = f"{at_dimension} has no answer at {count_text}, {some_left} the limit is taken"
         theory = replace(theory, reason=reason, unanswered=unknown)
     return theory, {
         name: check._replace(theory=np.where(unknown, limits[name].theory, check.theory))

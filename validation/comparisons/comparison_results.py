@@ -82,8 +82,8 @@ class Comparison(Displayed):
 
     @property
     def agrees(self) -> bool:
-        """True if every error is within 4 standard errors, more of few seeds, and the allowance of
-        the theory, and no more than a quarter of the simulated one off.
+        """True if every error of the ``verdict`` is within 4 standard errors, more of few seeds,
+        and the allowance of the theory, and no more than a quarter of the simulated one off.
 
         False if the theory did not converge somewhere.
         """
@@ -91,8 +91,9 @@ class Comparison(Displayed):
 
     @property
     def disagrees(self) -> bool:
-        """True if an error is further off than is allowed, also of skewed draws, or the theory did
-        not converge somewhere; of few draws theory and simulation may neither agree nor disagree.
+        """True if an error of the ``verdict`` is further off than is allowed, also of skewed draws,
+        or the theory did not converge somewhere; of few draws theory and simulation may neither
+        agree nor disagree.
         """
         return not self._all(lambda *known: ~Check.differs(*known))
 
