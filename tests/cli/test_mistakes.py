@@ -169,7 +169,7 @@ def test_what_plays_no_part_of_a_problem_file_is_told(tmp_path, capsys):
     ("command", "line", "said"),
     [
         (theory, "plan --loss hinge", "--loss in plan: leave it out (replica curve takes it)"),
-        (theory, "plan --inputs a.toml", "or run replica curve with it, for every split --alpha0"),
+        (theory, "plan --inputs a.toml", "(replica curve takes it)"),
         (theory, "spectrum --lam 1", "--lam in spectrum: leave it out (replica curve takes it)"),
         (validate, "plan --loss hinge", "did you mean replica plan?"),
         (
