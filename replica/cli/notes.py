@@ -191,7 +191,10 @@ def _network_eta(searched: Container[str], point: Mapping[str, Any]) -> str:
     at = {"alpha": point["alpha"], "lam": None if "lam" in searched else point["lam"]}
     best_eta = lambda network: observables.optimal_eta(network, **at).eta  # noqa: E731
     eta = point["eta"] * (1 + CHANGES[TO_NETWORK].of(point["model"], point["eta"], best_eta))
-    return f", whose best eta is {eta:.3g}" if np.isfinite(eta) else ", whose best eta may differ"
+    if not np.isfinite(eta):
+        return ", whose best eta may differ"
+    at_end = np.abs(np.log(np.divide(SEARCHED_RANGES["eta"], eta))).min() < 1e-6
+    return f", whose best eta is {eta:.3g}" + ", an end of the range searched" * bool(at_end)
 
 
 def _size_notes(grid: observables.Grid) -> list[str]:

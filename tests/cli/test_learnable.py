@@ -171,6 +171,12 @@ def test_a_best_eta_that_is_not_found_fails_no_answer(capsys, monkeypatch):
     assert "(--theory network), whose best eta may differ" in noted
 
 
+@pytest.mark.slow
+def test_a_best_eta_of_the_network_at_the_end_of_its_range_is_noted_as_such(capsys):
+    assert theory("optimum --student relu --target relu --alpha0 10 --alpha 1") == 0
+    assert "whose best eta is 100, an end of the range searched" in capsys.readouterr().err
+
+
 def test_two_changes_are_in_one_note(capsys):
     """After a small step the limit is far from d = 1000, after a large one the sRF from itself."""
     theory("curve --student tanh --target he1 --alpha0 20 --eta .1,4 --alpha 4 --lam .01")
