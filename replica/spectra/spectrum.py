@@ -86,11 +86,9 @@ class Spectrum(SpectralDensity):
         """Lines of text for the legend of a figure."""
         spectrum_notes = super().notes
         for outlier_value, samples in zip(self.outliers[:2], self.outliers_from[:2], strict=True):
-            outlier_onset = rf", above the bulk from $n = {samples:.0f}$ samples on"
-            outlier_onset *= bool(np.isfinite(samples) and samples >= 1)
-            spectrum_notes += [
-                rf"outlier at ${outlier_value:.3g}\,p$ to leading order{outlier_onset}"
-            ]
+            spectrum_notes.append(rf"outlier at ${outlier_value:.3g}\,p$ to leading order")
+            if np.isfinite(samples) and samples >= 1:
+                spectrum_notes.append(rf"above the bulk from $n = {samples:.0f}$ samples on")
         return spectrum_notes
 
     def outliers_at(self, width: int | None) -> Array:

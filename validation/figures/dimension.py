@@ -63,7 +63,7 @@ LADDER_MODELS = {
 def approach_values(run: Run) -> Values:
     """Theory at every dimension and in the limit, and simulated means with standard errors."""
     sizes, draws = ((100, 200), (4, 4)) if run.quick else ((200, 350, 600, 1000), (80, 40, 20, 12))
-    dimensions = np.geomspace(sizes[0], 14_000, 4 if run.quick else 24)
+    dimensions = np.round(np.geomspace(sizes[0], 14_000, 4 if run.quick else 24))
     panels: list[Values] = []
     for title, step_options, fit in run.tracked(SETTINGS):
         step, curve_settings = GradientStep(**step_options), {**fit}
