@@ -222,7 +222,10 @@ def draw_spectra(data: dict[str, Any]) -> Figure:
         axis.set_title("\n".join([title, facts, *theories[-1].notes[:3]]))
         axis.get_legend().remove()
     plotting.letter_panels(spectrum_axes)
-    legend_below(spectra, spectrum_axes[-1].get_legend_handles_labels()[0])  # the last has all
+    handles, labels = spectrum_axes[-1].get_legend_handles_labels()  # the last has all
+    for handle, label in zip(handles, labels, strict=True):
+        handle.set_label(label.partition(":")[0])  # of all panels: not where its outlier is
+    legend_below(spectra, handles)
     spectra.suptitle(rf"$d = {data['dimension']}$, {data['seeds']} draws", fontsize="small")
     for axis in spectrum_axes[1:]:
         axis.set_ylabel("")
