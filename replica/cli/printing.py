@@ -67,7 +67,8 @@ class Output:
             return self, ""
         named = self.out and self.out.with_stem(f"{self.out.stem}-incomplete")
         points_text = f"{unsolved_n} of {statuses.size} points were not solved"
-        return replace(self, out=named, plot=None), f"{points_text}, and their status says so"
+        points_text += f", as their status in {named} says" * bool(named)
+        return replace(self, out=named, plot=None), points_text
 
     def write(
         self,
@@ -114,8 +115,9 @@ class Output:
         """Print the points as an aligned table, floats to seven digits.
 
         Unless it is to be wide, it has as many of the ``columns`` as fit into 100 characters and,
-        of more than 60 points, 20 at each end.
+        of more than 60 points, 20 at each end.  Points that Ctrl-C left unsolved are left out.
         """
+        points = [one for one in points if one.get("status") != str(Status.INTERRUPTED)]
 
         def seven(value: Any) -> str:
             return f"{value:.7g}" if isinstance(value, float) else str(value)

@@ -61,12 +61,15 @@ class ReadoutPoints(NamedTuple):
         The strata of the last point, where it is known.
     confusion : (C, C) or None
         Of classes, at the last point.
+    interrupted : bool
+        Whether Ctrl-C ended the computation.
     """
 
     columns: dict[str, Array]
     last: Posterior | None = None
     given: Stratified | None = None
     confusion: Array | None = None
+    interrupted: bool = False
 
 
 @one_thread()
@@ -94,26 +97,28 @@ def evaluate_readout(
     unsolved_point = UNKNOWN_POINT | {"converged": False, "status": Status.INTERRUPTED}
     rows: list[dict[str, Any]] = [unsolved_point] * len(samples)
     start_readout, found = None, ReadoutPoints({})
-    for i in np.lexsort((-lam, samples)):  # so that a point starts from one that is near
-        point = _Point(loss, float(samples[i]), float(lam[i]), tol, start_readout)
-        found = ReadoutPoints({})
-        point_status: Status | InvalidArgument = Status.CONVERGED
-        try:
-            # what overflows is found out, and flagged
-            with deadline(time_limit), np.errstate(all="ignore"):
-                found = point.settle(model)
-        except GivenUp as given_up:
-            point_status = given_up.status
-        except InvalidArgument as refusal:
-            point_status = refusal
-        except KeyboardInterrupt:
-            if not partial_results or start_readout is None:
-                raise
-            break
-        rows[i], start_readout = UNKNOWN_POINT | point.account | found.columns, point.start
-        rows[i] |= {"converged": point_status is Status.CONVERGED, "status": point_status}
-        if advance is not None:
-            advance()
+    try:
+        for i in np.lexsort((-lam, samples)):  # so that a point starts from one that is near
+            point = _Point(loss, float(samples[i]), float(lam[i]), tol, start_readout)
+            found = ReadoutPoints({})
+            point_status: Status | InvalidArgument = Status.CONVERGED
+            try:
+                # what overflows is found out, and flagged
+                with deadline(time_limit), np.errstate(all="ignore"):
+                    found = point.settle(model)
+            except GivenUp as given_up:
+                point_status = given_up.status
+            except InvalidArgument as refusal:
+                point_status = refusal
+            ended = {"converged": point_status is Status.CONVERGED, "status": point_status}
+            rows[i] = UNKNOWN_POINT | point.account | found.columns | ended
+            start_readout = point.start
+            if advance is not None:
+                advance()
+    except KeyboardInterrupt:
+        if not partial_results or start_readout is None:
+            raise
+        found = ReadoutPoints({}, interrupted=True)
     refusals = [row["status"] for row in rows if isinstance(row["status"], InvalidArgument)]
     if len(refusals) == len(rows):
         raise refusals[0]

@@ -372,6 +372,8 @@ def computed(
     try:
         for task, result in results:
             task_results[task] = result
+            if missing and isinstance(result, dict) and result.get("interrupted"):
+                raise KeyboardInterrupt
             if progress is not None:
                 progress(len(task_results), count)
     except KeyboardInterrupt:
@@ -395,10 +397,12 @@ def status_text(status: Any) -> str:
 def _columns(
     names: Sequence[str], model: Any, alpha: Array, lam: Array, **settings: Any
 ) -> dict[str, Array]:
-    """Columns of these ``names`` of the points of one block, (P,) each."""
+    """Columns of these ``names`` of the points of one block, (P,) each, and whether Ctrl-C ended
+    it."""
     if isinstance(model, Given):
-        results = layer_points(model, alpha, lam, **settings).columns
+        points = layer_points(model, alpha, lam, **settings)
+        results, interrupted = points.columns, points.interrupted
     else:
-        results = vars(evaluate(model, alpha, lam, **settings))
-    columns = {name: results[name] for name in names}
+        results, interrupted = vars(evaluate(model, alpha, lam, **settings)), False
+    columns = {name: results[name] for name in names} | {"interrupted": interrupted}
     return columns | {"status": np.array([status_text(status) for status in columns["status"]])}

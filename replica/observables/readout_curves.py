@@ -186,12 +186,18 @@ def classes_of(model: FeatureSample) -> FeatureSample:
 
 
 def meet_rows(
-    model: Given, samples: Array, lam: Array, points: ReadoutPoints, *accuracy: Any
+    model: Given,
+    samples: Array,
+    lam: Array,
+    points: ReadoutPoints,
+    *accuracy: Any,
+    partial_results: bool = False,
 ) -> dict[str, Array]:
     """The columns of points (samples[i], lam[i]), of which errors of Gaussian classes beyond the
     rows are scaled to meet those row by row, where both are known.  Eq. (22.14)
 
-    A point whose scale could not be solved is given up, but where a loss has no answer at all rows.
+    A point whose scale could not be solved is given up, but where a loss has no answer at all rows;
+    with ``partial_results`` also after Ctrl-C, if other points are solved.
     """
     readout_columns = {name: column.copy() for name, column in points.columns.items()}
     past = beyond(model, samples) & readout_columns["converged"]
@@ -200,7 +206,17 @@ def meet_rows(
     penalties, of = np.unique(lam[past], return_inverse=True)
     most_rows = np.full(penalties.size, float(model.most_by_rows)), penalties, *accuracy
     models = model, classes_of(model)
-    row_errors, by_class = (evaluate_readout(m, *most_rows).columns for m in models)
+    try:
+        if points.interrupted:
+            raise KeyboardInterrupt
+        row_errors, by_class = (evaluate_readout(m, *most_rows).columns for m in models)
+    except KeyboardInterrupt:
+        if not partial_results or (past == readout_columns["converged"]).all():
+            raise
+        unsolved = {"converged": False, "status": Status.INTERRUPTED}
+        row_errors = by_class = dict.fromkeys(readout_columns, np.full(penalties.size, np.nan)) | {
+            name: np.full(penalties.size, value) for name, value in unsolved.items()
+        }
     for name in ERRORS:
         # an error that is 0 tells no ratio
         both = (row_errors[name] > 0) & (by_class[name] > 0)
@@ -283,4 +299,6 @@ def layer_points(
         raise InvalidArgument("loss", loss.name, "the square where labels vary within a stratum")
     settings = loss, quadrature_tol or TOLERANCE, time_limit
     points = evaluate_readout(model, samples, lam, *settings, advance, partial_results)
-    return points._replace(columns=meet_rows(model, samples, lam, points, *settings))
+    columns = meet_rows(model, samples, lam, points, *settings, partial_results=partial_results)
+    interrupted = points.interrupted or Status.INTERRUPTED in columns["status"].tolist()
+    return points._replace(columns=columns, interrupted=interrupted)

@@ -14,6 +14,7 @@ from replica import (
     solve,
 )
 from replica.given.evaluate_readout import _Point
+from replica.observables import solve_grid
 from tests.cli.commands import document, refusal, theory, validate
 
 LAYER = "--weights W.npy --student tanh --target sin --directions D.npy"
@@ -353,10 +354,13 @@ def test_an_interrupted_readout_has_what_was_solved(lam, capsys, monkeypatch):
         return settle(point, model)
 
     assert theory(f"{line} 20,40") == 0
+    capsys.readouterr()
     complete = Path("a.csv").read_text().splitlines()
     monkeypatch.setattr(_Point, "settle", interrupted)
     assert theory(f"{line} 20,40 --plot a.png") == 130
-    assert "interrupted; 1 of 2 points were not solved" in capsys.readouterr().err
+    out, err = capsys.readouterr()
+    assert "interrupted; 1 of 2 points were not solved, as their status in a-inc" in err
+    assert len(out.splitlines()) == 2  # the names of columns, and the point that is solved
     header, first, last = Path("a-incomplete.csv").read_text().splitlines()
     assert [header, first] == complete[:2]
     assert "not converged: interrupted before it was solved" in last
@@ -367,3 +371,29 @@ def test_an_interrupted_readout_has_what_was_solved(lam, capsys, monkeypatch):
     sampled = FeatureSample(**sample())
     with pytest.raises(KeyboardInterrupt):  # in Python as ever
         learning_curve(sampled, samples=[20, 40], lam=1.0)
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_nothing_is_solved_after_an_interruption(at, monkeypatch):
+    """Ctrl-C after, or in, one of two losses at 20 and 4000 samples, of 2000 rows; errors beyond
+    the rows are known once all points of a loss are."""
+    settled, settle = [], _Point.settle
+    sampled = FeatureSample(**sample())
+
+    def counted(point, model):
+        settled.append(point)
+        if len(settled) == at + 1 == 4:  # the scale of those beyond the rows
+            raise KeyboardInterrupt
+        return settle(point, model)
+
+    def advance(done, total):
+        if done == at:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(_Point, "settle", counted)
+    points = dict(samples=[20, 4000], lam=1.0, loss=["square", "logistic"])
+    grid = solve_grid(sampled, **points, progress=advance, partial_results=True)
+    assert grid.columns["converged"].tolist() == [True, False, False, False]
+    assert np.isfinite(grid.columns["test_error"]).tolist() == [True, False, False, False]
+    assert {*grid.columns["status"][1:]} == {"not converged: interrupted before it was solved"}
+    assert len(settled) == at + (at == 3)
