@@ -75,17 +75,19 @@ def meant(name: str, known: Iterable[str]) -> str:
 
     Examples
     --------
-    >>> meant("alpah", ["alpha", "lam"]), meant("lr", ["eta"]), meant("foo", ["alpha"])
-    ('alpha', 'eta', '')
+    >>> meant("alpah", ["alpha", "lam"]), meant("lr", ["eta"]), meant("id", ["ID"])
+    ('alpha', 'eta', 'ID')
     """
     looked_up = {"covariances": "covariance", "means": "covariance"}.get(name, name)
-    known = list(known)
+    known = {one.lower(): one for one in known}
     close = get_close_matches(name.lower(), known, n=1, cutoff=0.6)
     our_name = OUR_NAMES.get(looked_up, "")
+    if "error" in known:  # of ProbeCurve
+        our_name = our_name.replace("classification_error", "error")
     argument = our_name.split(",")[0]
     if our_name and (argument in known or not argument.isidentifier()):
         return our_name
-    return close[0] if close else ""
+    return known[close[0]] if close else ""
 
 
 def hint(name: Any, known: Collection[str]) -> str:

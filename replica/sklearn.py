@@ -138,9 +138,14 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         for name in [size for size in vars(self) if size.endswith("_")]:
             delattr(self, name)  # of a fit before
         options = {"dtype": np.float64, "multi_output": True, "ensure_min_samples": 2}
-        X, y = validate_data(self, X, y, **options)
-        choice("loss", self.loss, ("square", "logistic", "hinge"))
         intercept = flag("fit_intercept", self.fit_intercept)
+        try:
+            X, y = validate_data(self, X, y, **options)
+        except ValueError:
+            if hasattr(X, "columns"):
+                _sample(X, y, intercept, self.classes)  # a refusal names the column
+            raise
+        choice("loss", self.loss, ("square", "logistic", "hinge"))
         sample = _sample(X, y, intercept, self.classes)
         if self.loss != "square" and not sample.binary:
             raise InvalidArgument("loss", self.loss, "square unless y has two classes")
@@ -220,9 +225,10 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
             warnings.warn(f"{words} ({folds})", UserWarning, stacklevel=2)
         return score
 
+    @check_call
     def samples_needed(self, error: float, most: float | None = None) -> observables.SamplesNeeded:
-        """Number of training rows for an ``error``, of classes the classification error, at
-        ``best_alpha_``: see :func:`replica.samples_needed`."""
+        """Number of training rows for an ``error``, of classes the classification error, all with
+        ``best_alpha_``, which is not searched again: see :func:`replica.samples_needed`."""
         self._check_readout()
         name = "classification_error" if observables.has_classes(self.sample_) else "test_error"
         wanted: dict[str, Any] = {name: error, "lam": self.best_alpha_ / self.n_features_in_}
@@ -289,6 +295,7 @@ def _sample(X: Any, y: Any, intercept: bool, classes: Any) -> FeatureSample:
     except InvalidArgument as error:
         name = {"features": "X", "labels": "y"}.get(error.name, error.name)
         allowed = error.allowed.replace("the labels", "y").replace("labels", "y")
+        allowed = re.sub(r"\(features\b", "(X", allowed)
         allowed = re.sub(r"with (classes=\w*\([^()]*\))", r"with ProbeCurve(\1)", allowed)
         raise InvalidArgument(name, error.value, allowed) from None
 

@@ -124,12 +124,17 @@ def check_call(function: Function) -> Function:
     known = [name for name, one in parameters.items() if one.kind is not one.VAR_KEYWORD]
     any_name = len(known) < len(parameters)
     function_name = function.__qualname__.removesuffix(".__init__")
+    lam = parameters.get("lam")
+    needs_lam = lam is not None and lam.kind is lam.KEYWORD_ONLY and lam.default is lam.empty
 
     @wraps(function)
     def checked(*args: Any, **given: Any) -> Any:
         if unknown := given.keys() - known:
             foreign = [one for one in unknown if OUR_NAMES.get(one, "").split(",")[0] in known]
             check_names(function_name, known, foreign if any_name else unknown)
+        if needs_lam and "alpha" in given and "lam" not in given:
+            advice = "alpha/p of scikit-learn; alpha is n/d, and features take samples=n"
+            raise TypeError(f"{function_name}() needs lam, the penalty: {advice}")
         for name in NUMERICAL_OPTIONS.keys() & given.keys():
             if given[name] is not getattr(parameters.get(name), "default", None):
                 given[name] = NUMERICAL_OPTIONS[name](given[name])

@@ -209,7 +209,7 @@ def test_what_several_classes_do_not_have_is_said():
     sample = FeatureSample(features=features, labels=of)
     with pytest.raises(InvalidArgument, match=r"square for several classes.*labels == c.*numpy"):
         solve(sample, samples=40, lam=0.1, loss="logistic")
-    with pytest.raises(TypeError, match="argument: 'lam'"):
+    with pytest.raises(TypeError, match="needs lam, the penalty"):
         solve(sample, samples=40, alpha=4.0)
     for ask in (solve, learning_curve, optimal_lambda):
         penalty = {} if ask is optimal_lambda else {"lam": 0.1}

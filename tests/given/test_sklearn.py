@@ -30,8 +30,8 @@ def standardised(load, rows=None):
     return StandardScaler().fit_transform(X)[:rows], y[:rows]
 
 
-# The small samples of these have few residual degrees of freedom, or no errors at all.
-@pytest.mark.filterwarnings("ignore:at train_sizes", "ignore:the errors are NaN")
+# The small samples of these have labels at random, or no errors at all.
+@pytest.mark.filterwarnings("ignore:.* than a guess:", "ignore:the errors are NaN")
 @parametrize_with_checks([ProbeCurve(train_sizes=[1.0])])
 def test_conventions(estimator, check):
     check(estimator)
@@ -194,6 +194,22 @@ def test_a_name_that_it_does_not_have_is_answered(name, meant):
     words = rf"^ProbeCurve\(\) has no argument '{name}': did you mean {meant}\?$"
     with pytest.raises(TypeError, match=words):
         ProbeCurve(**{name: 1.0})
+
+
+def test_an_accuracy_is_answered_with_the_error():
+    X, y = standardised(load_breast_cancer, 60)
+    curve = ProbeCurve(10.0, train_sizes=[30]).fit(X, y)
+    with pytest.raises(TypeError, match=r"'accuracy': did you mean error, 1 - accuracy\?"):
+        curve.samples_needed(accuracy=0.8)
+
+
+def test_a_column_of_text_is_named():
+    pandas = pytest.importorskip("pandas")
+    X, y = standardised(load_iris, 60)
+    table = pandas.DataFrame(X, columns=list("abcd")).assign(city="Rome")
+    words = r"^X must be an array of numbers, as numpy.array\(X, dtype=float\) is \(leave out the "
+    with pytest.raises(InvalidArgument, match=words + r".*=\['city'\]\)\), got .* column 'city'"):
+        ProbeCurve().fit(table, y)
 
 
 def test_progress_is_drawn_on_request(capsys):

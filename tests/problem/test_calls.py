@@ -31,6 +31,10 @@ def test_a_call_without_its_first_argument_says_what_it_needs(function):
         ({"dimension": 200}, r"no argument 'dimension': did you mean learning_curve\(step"),
         ({"reuse": 1}, r"no argument 'reuse': did you mean step.network\(beta=1, reuse=1\)"),
         ({"model": STEP, "alpha": 1, "lamda": 1}, r"'lamda': did you mean lam\?"),
+        (
+            {"model": STEP, "alpha": 1},
+            r"solve\(\) needs lam, the penalty: .* features take samples=n",
+        ),
         ({"model": STEP, "lam": 1, "zzz": 1}, "no argument 'zzz': model, alpha, samples, lam"),
     ],
 )
