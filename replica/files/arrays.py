@@ -24,7 +24,7 @@ import numpy as np
 
 from solvers.results import Array
 
-from ..errors import InvalidArgument, install, shorten_list
+from ..errors import OUR_NAMES, InvalidArgument, hint, install, shorten_list
 from .documents import open_regular
 from .tables import is_decimal, read_table
 
@@ -81,6 +81,7 @@ class Source(NamedTuple):
             file_and_array = f"{self.path}:{self.member}".rstrip(":")
             member_word = "columns" if self.path.name.endswith(TABLES) else "arrays"
             allowed = f"{self.path}:NAME of one of its {member_word}, {listed}"
+            allowed += hint(self.member, axes) * (self.member not in OUR_NAMES)
             raise InvalidArgument(self.name, file_and_array, allowed)
         return self.member or fitting[0]
 
@@ -223,8 +224,9 @@ class Source(NamedTuple):
                 self.chosen(dict.fromkeys(filter(None, names), 1))
         for _, cells in found.to_frame().items() if found.ndim == 1 else found.items():
             if cells.dtype.kind == "O" and cells.map(is_decimal).all():
+                with_comma = next(cell for cell in cells if "," in cell)
                 raise self.fault(
-                    f"a table with decimal points, not {cells.iloc[0]!r} (pandas."
+                    f"a table with decimal points, not commas as in {with_comma!r} (pandas."
                     "read_csv has decimal=',')"
                 )
         self.check_shape(found.shape, 8)

@@ -298,7 +298,7 @@ BAD_TABLES = {
     ],
     "sep=,\na,kind\n\nx,1,cat\n": ["2 cells in its first line, 3 in line 4 of the file"],
     "a,kind\nx,1,cat\ny,2,cat\n": ["2 cells in its first line, 3 in line 2 of the file"],
-    "f,Kind\n1,2\n": ["--labels must be t.csv:NAME of one of its columns, f, Kind, got"],
+    "f,Kind\n1,2\n": ["t.csv:NAME of one of its columns, f, Kind (did you mean Kind?), got"],
     ",".join(f"column_{k:02}" for k in range(30)) + "\n" + "1," * 29 + "1\n": [
         "column_00, ",
         "column_17 and 12 more, got t.csv:kind",
@@ -343,9 +343,10 @@ def test_tables_of_other_indices_are_not_paired_by_line(same, capsys):
 
 @pytest.mark.parametrize("separator", [";", "\t"])
 def test_labels_with_decimal_commas_are_numbers_not_names(separator, capsys):
-    write_table("t.csv", "", *[["1,5", "2,5", "1,0"] * 9] * 3, separator=separator)
+    write_table("t.csv", "", *[["0", "2,5", "1,0"] * 9] * 3, separator=separator)
     message = refusal(capsys, "readout --features t.csv --labels t.csv:2 --samples 9 --lam 1")
-    assert "--labels must be a table with decimal points, not '1,5' (pandas.read_csv" in message
+    words = "a table with decimal points, not commas as in '2,5' (pandas.read_csv"
+    assert f"--labels must be {words}" in message
 
 
 def test_whole_numbers_that_a_table_has_again_are_no_header():
