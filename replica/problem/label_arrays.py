@@ -47,6 +47,9 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
         if not np.array_equal(np.sort(names), class_values):
             allowed = f"those of the labels, each once: {shorten_list(class_values)}"
             raise InvalidArgument("classes", classes, allowed)
+        if len(names) > max(most_classes, len(y) / 2):
+            allowed = "of two rows or more each, on average (classes=() if labels are numbers)"
+            raise InvalidArgument("classes", f"{len(names)} classes of {len(y)} rows", allowed)
         class_values = names
     elif y.dtype.kind == "f" and class_values.tolist() != [0, 1]:
         has_few_labels = 2 <= len(class_values) <= most_classes and class_values.tolist() != [-1, 1]

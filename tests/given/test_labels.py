@@ -116,6 +116,10 @@ BOTH = [
     (dict(labels=np.eye(4)[np.arange(60) % 3], classes=range(4)), "rows of each of C classes"),
     (dict(labels=ONE_HOT.T, classes=range(3)), r"the 60 rows of features, got 'shape \(3, 60\)'"),
     (dict(labels=np.full(60, 2), classes=()), "of more than one value, got '2.0 in all 60"),
+    (
+        dict(labels=np.arange(60) * 2 // 3, classes=range(40)),
+        r"two rows .* got '40 classes of 60 ro",
+    ),
     (dict(features=np.arange(60) % 3, labels=np.ones((60, 2))), r"of labels \(60, 2\): swap featu"),
 ]
 
