@@ -201,7 +201,7 @@ def _reach(options: Options, output: Output, reach: float, most: Any, time_limit
         needed = observables.samples_needed(model, loss=loss, most=most, **penalty, **settings)
     # a first layer, and strata, have no standard errors
     band = ["low", "high"] if f"{error}_stderr" in needed.curve else []
-    columns = ["samples", *band, "beyond_rows"]
+    columns = ["samples", *band, *["beyond_rows"] * isinstance(model, FeatureSample)]
     row = {error: reach, "lam": needed.lam}
     row |= {name: getattr(needed, name) for name in columns}
     of_band = {"low_and_high": observables.BAND_TEXT} if band else {}

@@ -174,6 +174,8 @@ def test_the_best_penalty(capsys):
 
 
 def test_how_many_samples_an_error_needs(capsys):
+    layer_line = f"readout {LAYER} --lam 1 --reach .5"
+    assert "beyond_rows" not in document(capsys, layer_line)["points"][0]
     line = f"readout {FEATURES} --lam 1"
     (point,) = document(capsys, f"{line} --reach .2")["points"]
     of = samples_needed(FeatureSample(**sample()), lam=1, classification_error=0.2)
