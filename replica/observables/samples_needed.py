@@ -232,7 +232,8 @@ def samples_needed(
         notes.append(BEST_AT_END)
     if np.isfinite(samples + error_stderr[-1]) and np.isnan(high):
         still = f"the error plus {BARS} standard errors is still above {target:g} at {n[-1]:g}"
-        notes.append(f"high is not known: {still} samples, the largest tried (most= tries more)")
+        more = _no_more_text(model, tried[-1]) or "most= tries more"
+        notes.append(f"high is not known: {still} samples, the largest tried ({more})")
     if (rises_at := n[(n > samples) & (tried_errors > target)]).size:
         rise = f"the error rises above {target:g} again, at {rises_at[0]:g} samples"
         notes.append(f"{rise}, by less than its standard error over test rows")
@@ -249,8 +250,10 @@ def samples_needed(
             far_text = f"at {far:g} samples the error is {far_error:.3g}{gaussian}"
             notes += [far_text] * bool(far_error > 0)
         other = "other features" if lam == BEST else "other penalties or features"
-        ways = other if far_error > target else f"more samples (most=), or {other},"
-        notes.append(f"{ways} may reach it")
+        no_more = _no_more_text(model, tried[-1])
+        more = f"more rows, or {other}," if no_more else f"more samples (most=), or {other},"
+        ways = other if far_error > target else more
+        notes.append(f"{ways} may reach it" + f" ({no_more})" * bool(no_more))
     if lam == BEST and error == "classification_error":
         notes.append("lam is the best for the squared error: another may need fewer samples")
     note = "; ".join(notes)
@@ -312,6 +315,17 @@ def _tried_samples(model: Given, most: float | None) -> Array:
     near_all = np.multiply([0.85, 0.9, 0.95], usual)
     near_rows = near_all if isinstance(model, FeatureSample) and largest >= usual else []
     return np.unique(np.rint([*tried_samples, *near_rows]))
+
+
+def _no_more_text(model: Given, most: float) -> str:
+    """Why no more samples than the ``most`` tried can be; empty where they can."""
+    if not isinstance(model, FeatureSample) or most < model.most_by_rows:
+        return ""
+    try:
+        _tried_samples(model, 100 * most)
+    except InvalidArgument as refusal:
+        return f"most= must be {refusal.allowed}"
+    return ""
 
 
 def _unsolved_text(curve: Any, samples: Array) -> str:

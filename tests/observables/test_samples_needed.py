@@ -167,7 +167,19 @@ def test_the_error_at_a_hundred_times_the_samples_is_told(sample):
     few = FeatureSample(features=sample.features[:40], labels=sample.labels[:40])
     note = samples_needed(few, lam=0.1, classification_error=1e-3).note
     assert "samples the error is" not in note
-    assert "more samples (most=), or other penalties or features, may reach it" in note
+    assert "more rows, or other penalties or features, may reach it (most= must be at most" in note
+    twice = samples_needed(few, lam=0.1, classification_error=1e-3, most=20).note
+    assert "more samples (most=), or other penalties or features, may reach it" in twice
+
+
+def test_more_samples_are_advised_only_where_they_can_be(sample):
+    few = FeatureSample(features=sample.features[:40], labels=sample.labels[:40], intercept=True)
+    error = 1.01 * solve(few, samples=40, lam=0.1).classification_error
+    note = samples_needed(few, lam=0.1, classification_error=error).note
+    refused = "beyond them features are Gaussian in each class, which takes"
+    assert f"the largest tried (most= must be at most the 40 rows here: {refused}" in note
+    with pytest.raises(InvalidArgument, match="most must be at most the 40 rows here"):
+        samples_needed(few, lam=0.1, classification_error=error, most=80)
 
 
 def test_few_samples_of_a_class_are_not_at_most_the_fewest():
