@@ -162,11 +162,17 @@ class FeatureSample(Described):
         return 0 if is_chance else int(counts.sum()) - counts.size
 
     @cached_property
-    def row_counts(self) -> list[int]:
-        """Features that count the rows, from any whole number on, as an id does: their columns."""
-        row_numbers, firsts = np.arange(len(self.labels)), self.features[0]
-        starts = np.flatnonzero((firsts == np.rint(firsts)) & (len(row_numbers) > 2)).tolist()
-        return [k for k in starts if (self.features[:, k] == firsts[k] + row_numbers).all()]
+    def numbering_columns(self) -> list[int]:
+        """Columns of features that number the rows, as an id does: whole numbers that rise in equal
+        steps, or, of a column named id or index, that all differ."""
+        names = [str(name).lower() for name in self.columns] or [""] * self.width
+        firsts, found = self.features[0], []
+        for k in np.flatnonzero((firsts == np.rint(firsts)) & (len(self.labels) > 2)).tolist():
+            is_id, x = names[k] in ("id", "index"), self.features[:, k]
+            steps = np.diff(np.sort(x) if is_id else x)
+            in_steps = steps[0] >= 1 and (is_id or (steps == steps[0]).all())
+            found += [k] * bool(in_steps and ((steps >= 1) & (steps == np.rint(steps))).all())
+        return found
 
     @property
     def most_by_rows(self) -> int:

@@ -404,5 +404,5 @@ def _columns(
         results, interrupted = points.columns, points.interrupted
     else:
         results, interrupted = vars(evaluate(model, alpha, lam, **settings)), False
-    columns = {name: results[name] for name in names} | {"interrupted": interrupted}
+    columns = {name: results[name] for name in names} | {"interrupted": np.array(interrupted)}
     return columns | {"status": np.array([status_text(status) for status in columns["status"]])}

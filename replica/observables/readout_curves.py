@@ -56,10 +56,11 @@ REPEATED_ROWS = (
     "tests, and errors are too small (numpy.unique(features, axis=0, return_index=True) has each "
     "once)"
 )
-ROW_COUNT = (
-    "a feature, {!r}, that counts the rows, as an id does: where rows are sorted it tells their "
+ROW_NUMBERS = (
+    "a feature, {!r}, that numbers the rows, as an id does: where rows are sorted it tells their "
     "label, and is to be left out"
 )
+GUESSED = "a test error no better than a guess: are features and labels in the same order of rows?"
 BEYOND_ROWS = (
     "more samples than rows: features are taken for Gaussian in each class, and errors are scaled "
     "to meet those of the rows, where both are known"
@@ -113,10 +114,13 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
     loss = point_columns.get("loss", getattr(point_columns, "attrs", {}).get("loss"))
     loss = loss.name if isinstance(loss, Loss) else loss
     notes_of_all = dict.fromkeys(notes_of_sample(model), residual_degrees > -np.inf)
+    guess = np.square(model.labels - model.intercept * model.labels.mean(axis=0)).mean(axis=0).sum()
+    is_guess = not np.any(point_columns["test_error"] + np.nan_to_num(stderr) < guess)
     return notes_of_all | {
         FEW_DEGREES: few & np.logical_not(by_rows),
         FEW_ROW_DEGREES: few_of_rows & by_rows,
         SENSITIVE: has_few,
+        GUESSED: by_rows & np.logical_not(few) & ((loss == "square") | (loss is None)) & is_guess,
         HINGE: by_rows & (samples < FEWEST_OF_HINGE) & (loss == "hinge"),
         beyond_note(model): beyond(model, samples),
         SOME_ROWS: by_rows & (model.taken(samples) < len(model.labels)),
@@ -164,7 +168,8 @@ def notes_of_sample(model: Given) -> list[str]:
         notes += [SHARES if shares else WHOLE] * bool(
             shares or (sample_labels == np.rint(sample_labels)).all()
         )
-    notes += [ROW_COUNT.format(model.columns[k] if model.columns else k) for k in model.row_counts]
+    numbering = (model.columns[k] if model.columns else k for k in model.numbering_columns)
+    notes += [ROW_NUMBERS.format(column) for column in numbering]
     many_repeated = model.repeated > 0.01 * len(sample_labels)  # fewer hardly change an error
     return notes + [REPEATED_ROWS.format(model.repeated)] * many_repeated
 

@@ -123,27 +123,57 @@ def test_rows_of_few_values_repeat_if_all_are_there_as_often(rows, repeated):
     [
         (np.arange(60), True), (np.arange(60) + 1.0, True), (np.arange(60)[::-1], False),
         (np.arange(60) + 5000, True), (np.arange(60) / 60, False), (np.arange(60) % 59, False),
-        (np.arange(60) + 0.5, False),
+        (np.arange(60) + 0.5, False), (np.arange(60) * 10 + 3, True), (np.arange(60) * 1.5, False),
     ],
 )  # fmt: skip
-def test_a_feature_that_counts_the_rows_is_noted(column, noted, caplog):
+def test_a_feature_that_numbers_the_rows_is_noted(column, noted, caplog):
     """By its name where pandas has one."""
     pandas = pytest.importorskip("pandas")
     features, labels = np.random.default_rng(0).standard_normal((60, 3)), np.arange(60) // 20
     array = np.insert(features, 1, column, axis=1)
-    table = pandas.DataFrame(array, columns=["a", "id", "b", "c"])
-    for given, name in ((array, "1"), (table, "'id'")):
+    table = pandas.DataFrame(array, columns=["a", "row", "b", "c"])
+    for given, name in ((array, "1"), (table, "'row'")):
         # names are kept where another field is changed
         model = replace(FeatureSample(features=given, labels=labels), intercept=True)
         notes = " ".join(solve(model, samples=30, lam=0.1).notes)
-        assert (f"a feature, {name}, that counts the rows" in notes) == noted
+        assert (f"a feature, {name}, that numbers the rows" in notes) == noted
         caplog.clear()
         learning_curve(model, samples=[30], lam=0.1)
         assert (
             f"1 of 1 points, at samples 30, have a feature, {name}, that" in caplog.text
         ) == noted
         needed = samples_needed(model, classification_error=0.6, lam=1.0, most=30)
-        assert (f"a feature, {name}, that counts the rows" in needed.note) == noted
+        assert (f"a feature, {name}, that numbers the rows" in needed.note) == noted
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "noted"),
+    [
+        ("ID", np.arange(60)[::-1], True), ("index", np.arange(60) ** 2, True),
+        ("id", np.arange(60) % 59, False), ("id", np.arange(60) / 60, False),
+        ("row", np.arange(60) ** 2, False),
+    ],
+)  # fmt: skip
+def test_a_feature_named_id_may_have_any_order(name, column, noted):
+    sample = FeatureSample(features=column[:, None], labels=np.arange(60) % 2, columns=[name])
+    notes = " ".join(solve(sample, samples=30, lam=0.1).notes)
+    assert (f"a feature, '{name}', that numbers the rows" in notes) == noted
+
+
+def test_features_in_another_order_than_labels_are_asked_about(caplog):
+    """Where no point of a curve is better than a guess."""
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((400, 5))
+    for labels in (features[:, 0] + rng.standard_normal(400), np.sign(features[:, 0])):
+        for rows, noted in ((np.arange(400), False), (rng.permutation(400), True)):
+            sample = FeatureSample(features=features, labels=labels[rows], intercept=True)
+            caplog.clear()
+            learning_curve(sample, samples=[4, 200, 400], lam=0.1)
+            assert ("at samples 200, 400, have a test error no better" in caplog.text) == noted
+            needed = samples_needed(sample, test_error=0.3, lam=0.1)
+            assert ("are features and labels in the same order of rows?" in needed.note) == noted
+    logistic = dict(samples=200, lam=1e-3, loss="logistic")  # whose outputs are no labels
+    assert "same order" not in repr(solve(replace(sample, labels=labels), **logistic))
 
 
 def test_labels_far_from_0_without_an_intercept_are_noted(caplog):
