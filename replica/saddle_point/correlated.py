@@ -60,18 +60,18 @@ class SignalResponse(NamedTuple):
 
         The overlaps are along u, the norms if these fluctuate, and zeta.
         """
-        A, overlaps = self.K.shape[1], self.table.loadings.shape[1] + len(self.table.g)
-        order = np.arange(self.output_directions * A).reshape(self.output_directions, A)
-        without_norms = overlaps < self.output_directions
-        return (np.delete(order, DELTA, axis=0) if without_norms else order).T.ravel()
+        A, overlap_count = self.K.shape[1], self.table.loadings.shape[1] + len(self.table.g)
+        flat_indices = np.arange(self.output_directions * A).reshape(self.output_directions, A)
+        without_norms = overlap_count < self.output_directions
+        return (np.delete(flat_indices, DELTA, axis=0) if without_norms else flat_indices).T.ravel()
 
     def overlaps(self, V2: Array, alpha: Array) -> Array:
         """Susceptibility (alpha/beta) M' of the overlaps with special directions to their
         conjugates, in the order of ``overlap_indices``.  Eq. (17.4)"""
         root_V2 = np.tile(geometric_means(V2), (self.C.shape[1] // V2.shape[1],) * 2)
         M = alpha[:, None, None] * root_V2 * (self.C @ self._matrix_W())
-        indices = self.overlap_indices
-        return np.asarray(M[:, indices[:, None], indices])
+        overlap_indices = self.overlap_indices
+        return np.asarray(M[:, overlap_indices[:, None], overlap_indices])
 
     def sources(self, V2: Array, alpha: Array, special_hat: Array) -> tuple[Array, Array]:
         """Contributions of the special directions' conjugates nu (P, A, K + K') to the second
@@ -82,10 +82,10 @@ class SignalResponse(NamedTuple):
         nu[:, self.overlap_indices] = special_hat.reshape(P, -1)
         root_tau = np.tile(np.sqrt(V2), self.C.shape[1] // A)
         W_nu = self._matrix_W() @ (root_tau * nu)[..., None]
-        Cw, slope = (self.C @ W_nu).reshape(P, -1, A), self.slope(W_nu[..., 0])
+        Cw, C_slope = (self.C @ W_nu).reshape(P, -1, A), self.slope(W_nu[..., 0])
         Cw_bound = Cw[:, self.output_directions :]
-        by_K = slope + Cw_bound.swapaxes(1, 2) @ Cw_bound  # -d(nu^T M' nu) / dK
-        by_tau = (W_nu.reshape(Cw.shape) * Cw).sum(axis=1) - (self.K * slope).sum(axis=2)
+        by_K = C_slope + Cw_bound.swapaxes(1, 2) @ Cw_bound  # -d(nu^T M' nu) / dK
+        by_tau = (W_nu.reshape(Cw.shape) * Cw).sum(axis=1) - (self.K * C_slope).sum(axis=2)
         source_scale = (alpha**2 / self.table.beta)[:, None]
         root_tau = alpha[:, None] * root_tau[:, :A]
         return source_scale * by_tau / V2, root_tau[:, :, None] * root_tau[:, None] * by_K
@@ -123,7 +123,7 @@ class CorrelatedGroup(Isotropic):
         """Residuals (i) and (ii) of isotropic rows.  Where p is above 1/2, V1 / V2 = c_e p replaces
         (ii), with the q of (4.2): (ii) has lost digits of 1 - p, on which c_e may depend
         steeply."""
-        residual, slope = super().log_residual(V, alpha, lam)
+        log_residual, log_slope = super().log_residual(V, alpha, lam)
         R, w, (m1, m2) = self.shrinkage(V), self.table.weights, self.table.response_coefficients
         q = alpha * V[:, 1] * (R @ (w * m1))
         q_by_V = -alpha[:, None] * V[:, 1:] * V * (R**2 @ (w * m1 * np.stack([m1, m2])).T)
@@ -133,20 +133,20 @@ class CorrelatedGroup(Isotropic):
         log_ratio_residual = np.log(V[:, 0] / V[:, 1] / (effective_c * p))
         log_ratio_by_q = c_slope / effective_c - (effective_c + q * c_slope) * p
         small_q = p > 0.5
-        residual[small_q, 1] = log_ratio_residual[small_q]
-        slope[small_q, 1] = np.array([1.0, -1.0]) - (log_ratio_by_q[:, None] * q_by_V)[small_q]
-        return residual, slope
+        log_residual[small_q, 1] = log_ratio_residual[small_q]
+        log_slope[small_q, 1] = np.array([1.0, -1.0]) - (log_ratio_by_q[:, None] * q_by_V)[small_q]
+        return log_residual, log_slope
 
     def unresolved(self, ratio: Array) -> tuple[Array, Array]:
         """Share p of unresolved directions as a function of V1 / V2 = c_e p, and its derivative in
         log(V1 / V2); NaN where V1 / V2 is above its largest value c."""
         inverse_ratio = 1 / np.where(ratio <= self.tables.c * (1 + 1e-12), ratio, np.nan)
-        q, c, slope = self._self_consistent(
+        q, c, c_slope = self._self_consistent(
             lambda c, rows: (inverse_ratio[rows] - 1 / c, 1 / c**2), len(ratio)
         )
         p_share = ratio / c
-        dp = -(c + q * slope) * p_share  # d log p / dq
-        return p_share, p_share * dp / (slope / c + dp)  # d log(V1 / V2) = d log c_e + d log p
+        dp = -(c + q * c_slope) * p_share  # d log p / dq
+        return p_share, p_share * dp / (c_slope / c + dp)  # d log(V1 / V2) = d log c_e + d log p
 
     def signal_response(self, V: Array, V_hat: Array) -> SignalResponse:
         """Signal response with the tabulated C on u, delta and zeta.  Eq. (18.12)"""
@@ -171,21 +171,21 @@ class CorrelatedGroup(Isotropic):
         return resolvent_averages(bulk_level, V1_hat, c, beta), c, c_slope
 
     def _self_consistent(
-        self, q_of: Callable[[Array, Indices], tuple[Array, Array]], count: int
+        self, q_of: Callable[[Array, Indices], tuple[Array, Array]], point_count: int
     ) -> tuple[Array, Array, Array]:
         """Solution q of q = q_of(c_e(q)), with c_e(q) and its derivative; NaN where there is none.
 
-        ``q_of`` returns q and its derivative in c, for some of ``count`` points.
+        ``q_of`` returns q and its derivative in c, for some of ``point_count`` points.
         """
 
         def system(row_c: Array, rows: Indices) -> tuple[Array, Array]:
             q, dq = q_of(row_c[:, 0], rows)
             effective_c, c_slope = self.tables.c_e(np.maximum(q, 0.0))
-            slope = np.where(q < 0, 0.0, row_c[:, 0] * c_slope / effective_c * dq) - 1
-            return np.log(effective_c[:, None] / row_c), slope[:, None, None]
+            log_slope = np.where(q < 0, 0.0, row_c[:, 0] * c_slope / effective_c * dq) - 1
+            return np.log(effective_c[:, None] / row_c), log_slope[:, None, None]
 
-        solution = newton(system, np.full((count, 1), self.tables.c))
-        q = q_of(np.where(solution.converged, solution.value[:, 0], np.nan), np.arange(count))[0]
+        c_root = newton(system, np.full((point_count, 1), self.tables.c))
+        q = q_of(np.where(c_root.converged, c_root.value[:, 0], np.nan), np.arange(point_count))[0]
         return q, *self.tables.c_e(q)
 
 

@@ -70,15 +70,15 @@ class Evaluation:
         The arrays are stored themselves where ``rows`` (R,), in increasing order, are all points.
         """
         all_points = np.ndim(rows) == 1 and len(rows) == len(self.open)
-        for name, result in results.items():
+        for attribute, result in results.items():
             parts = result if isinstance(result, tuple) else (result,)
             if all_points and (parts is result or isinstance(result, np.ndarray)):
-                setattr(self, name, result)
+                setattr(self, attribute, result)
                 continue
-            if getattr(self, name, None) is None:  # of a shape that is known only now
+            if getattr(self, attribute, None) is None:  # of a shape that is known only now
                 unknown = [np.full((len(self.open), *array.shape[1:]), np.nan) for array in parts]
-                setattr(self, name, type(result)(*unknown) if parts is result else unknown[0])
-            stored = getattr(self, name)
+                setattr(self, attribute, type(result)(*unknown) if parts is result else unknown[0])
+            stored = getattr(self, attribute)
             for target, array in zip(stored if parts is result else (stored,), parts, strict=True):
                 target[rows] = array
 
@@ -90,20 +90,20 @@ class Evaluation:
         """Give points up: set a status that says why, and NaN errors."""
         self.open[rows] = self.converged[rows] = False
         self.status[rows] = status
-        for name in ERRORS:
-            getattr(self, name)[rows] = np.nan
+        for error_column in ERRORS:
+            getattr(self, error_column)[rows] = np.nan
 
     def close(self, residual_tol: float, lost: Any = False) -> None:
         """Give up all points that are not within the tolerances, or whose errors are ``lost`` to
         rounding."""
-        good = self.converged & (self.residual <= residual_tol) & ~self.open & ~np.asarray(lost)
-        self.status[good] = Status.CONVERGED
-        if good.all():
+        solved = self.converged & (self.residual <= residual_tol) & ~self.open & ~np.asarray(lost)
+        self.status[solved] = Status.CONVERGED
+        if solved.all():
             return
         self.status[self.converged & lost] = Status.ROUNDING
         self.status[self.converged & self.open] = Status.QUADRATURE
         self.status[self.converged & ~(self.residual <= residual_tol)] = Status.NO_PROGRESS
-        self.flag(~good, self.status[~good])
+        self.flag(~solved, self.status[~solved])
 
 
 def solve_on_growing_tables(
@@ -130,11 +130,11 @@ def solve_on_growing_tables(
     while points.size:
         try:
             last, points = solve_on(level, points, last)
-        except (GivenUp, np.linalg.LinAlgError) as error:
-            status = error.status if isinstance(error, GivenUp) else Status.NOT_FINITE
+        except (GivenUp, np.linalg.LinAlgError) as failure:
+            status = failure.status if isinstance(failure, GivenUp) else Status.NOT_FINITE
             if status is not Status.TIME and points.size > 1:  # half of the points need fewer nodes
-                for half in np.array_split(points, 2):
-                    solve_on_growing_tables(evaluation, half, solve_on, level, last)
+                for half_points in np.array_split(points, 2):
+                    solve_on_growing_tables(evaluation, half_points, solve_on, level, last)
             else:
                 evaluation.flag(points[evaluation.open[points]], status)
             return
@@ -143,5 +143,5 @@ def solve_on_growing_tables(
 
 def relative_change(value: Array, reference: Array | float, floor: Array | float = 0.0) -> Array:
     """|value - reference| over |reference|, or over ``floor`` where that is larger; 0/0 is 0."""
-    scale = np.maximum(np.abs(reference), floor)
-    return np.asarray(np.abs(value - reference) / np.where(scale > 0, scale, 1.0))
+    reference_size = np.maximum(np.abs(reference), floor)
+    return np.asarray(np.abs(value - reference) / np.where(reference_size > 0, reference_size, 1.0))

@@ -53,7 +53,7 @@ class Groups(Responses):
         x = np.where(invalid_points[:, None], 0.0, x)
 
         def system(U: Array, rows: Indices) -> tuple[Array, Array]:
-            V2, size = U[:, n_x:], self._scale_of_x(U[:, :n_x])
+            V2, x_size = U[:, n_x:], self._scale_of_x(U[:, :n_x])
             K, x = self.scale(V2) * V1_hat[rows], U[:, :n_x]
             if guess is None:  # far from the solution, linear steps would leave the branch of x
                 x = self.averages_at(K, x)
@@ -61,10 +61,10 @@ class Groups(Responses):
             eqs, V2_level = self.pencil_equations(resolvent), V2 * Lam[rows]
             group_total = V2_level + self._traces(resolvent)
             with np.errstate(invalid="ignore"):  # the total may be negative at a trial point
-                residual = np.concatenate([eqs.residual / size, np.log(group_total / pi)], axis=1)
+                residual = np.concatenate([eqs.residual / x_size, np.log(group_total / pi)], axis=1)
             group_slope = self._newton_matrix(resolvent, eqs, V2_level)
-            group_slope /= np.concatenate([size, group_total], axis=1)[..., None]
-            group_slope[:, :, :n_x] *= size[:, None]
+            group_slope /= np.concatenate([x_size, group_total], axis=1)[..., None]
+            group_slope[:, :, :n_x] *= x_size[:, None]
             return residual, group_slope
 
         def size(U: Array) -> Array:
@@ -74,10 +74,10 @@ class Groups(Responses):
         group_start = np.concatenate([x, V2], axis=1)
         group_solution = newton(system, group_start, size=size, signed=signed_unknowns, tol=1e-14)
         x, V2 = group_solution.value[:, :n_x], group_solution.value[:, n_x:]
-        scale = self.scale(V2)
+        root_tau = self.scale(V2)
         if guess is None:
-            x = self.averages_at(scale * V1_hat, x)
-        V = self.pack(scale * self.resolvent(scale * V1_hat, x).S / self.beta, V2)
+            x = self.averages_at(root_tau * V1_hat, x)
+        V = self.pack(root_tau * self.resolvent(root_tau * V1_hat, x).S / self.beta, V2)
         U = np.concatenate([x, V], axis=1)
         U[invalid_points | ~(group_solution.residual < 1e-10)] = np.nan  # a residual above rounding
         return U
@@ -138,29 +138,29 @@ class Groups(Responses):
         V_hat = self.conjugates(V, alpha)
         V1, V2 = self.unpack(V)
         V1_hat, V2_hat = self.unpack(V_hat)
-        scale = self.scale(V2)
-        resolvent = self.resolvent(scale * V1_hat, x)
+        root_tau = self.scale(V2)
+        resolvent = self.resolvent(root_tau * V1_hat, x)
         pencil, pi = self.pencil_equations(resolvent), self.table.fractions
         Lam = lam[:, None] + V2_hat
         trace_residual = (V2 * Lam + np.einsum("pab,pba->pa", V1_hat, V1)) / pi - 1
         V1_scale = self.magnitude(V)[:, :-groups]
-        V1_residual = (V1 - scale * resolvent.S / self.beta)[:, *self.upper] / V1_scale
+        V1_residual = (V1 - root_tau * resolvent.S / self.beta)[:, *self.upper] / V1_scale
         # derivatives of the residuals in each unknown j, with dV_hat = -K_j of ``_conjugate_slope``
         unknowns = V.shape[1]
         dV1, dV2 = self.unpack(np.eye(unknowns))
         K1, K2 = self.unpack(self._conjugate_slope(V, alpha))
-        scale = scale[:, None]
-        dK = -scale * K1
-        e = dV2 / V2[:, None]
-        d_image = scale / self.beta * self._change_of_S(resolvent, dK, e)
-        dK = dK + (e[..., :, None] + e[..., None, :]) / 2 * resolvent.K[:, None]
+        root_tau = root_tau[:, None]
+        dK = -root_tau * K1
+        d_log_V2 = dV2 / V2[:, None]
+        d_image = root_tau / self.beta * self._change_of_S(resolvent, dK, d_log_V2)
+        dK = dK + (d_log_V2[..., :, None] + d_log_V2[..., None, :]) / 2 * resolvent.K[:, None]
         d_trace = dV2 * Lam[:, None] - V2[:, None] * K2
         d_trace += np.einsum("pab,jba->pja", V1_hat, dV1)
         d_trace -= np.einsum("pjab,pba->pja", K1, V1)
         slope = np.zeros((len(V), n + unknowns, n + unknowns), np.result_type(V1_residual, d_trace))
         slope[:, :n, :n] = pencil.by_x
         slope[:, :n, n:] = np.einsum("pnab,pjab->pnj", pencil.by_K, dK)
-        S_by_x = (scale / self.beta * pencil.S_by_x)[:, :, *self.upper] / V1_scale[:, None]
+        S_by_x = (root_tau / self.beta * pencil.S_by_x)[:, :, *self.upper] / V1_scale[:, None]
         slope[:, n:-groups, :n] = -S_by_x.swapaxes(1, 2)
         V1_by_V = (dV1 - d_image)[:, :, *self.upper] / V1_scale[:, None]
         slope[:, n:-groups, n:] = V1_by_V.swapaxes(1, 2)
@@ -189,26 +189,26 @@ class Groups(Responses):
         """Solve Q = source + R K Q for Q (P, D), with the responses R and K at V, by Anderson's
         method."""
         V_hat, U, V_scale = self.conjugates(V, alpha), self.to_analytic(V, alpha), self.magnitude(V)
-        W = self.shrinkage(V) ** 2
+        RR = self.shrinkage(V) ** 2
         source = source / V_scale
 
         def image(Q: Array, rows: Indices) -> Array:
-            KQ = self.conjugates_from(self.at_nodes(V_scale[rows] * Q) * W[rows], alpha[rows])
+            KQ = self.conjugates_from(self.at_nodes(V_scale[rows] * Q) * RR[rows], alpha[rows])
             RKQ = self._second_moments(U[rows], V_hat[rows], KQ[:, None])[:, 0, -V.shape[1] :]
             return source[rows] + RKQ / V_scale[rows]
 
-        def scale(Q: Array) -> Array:
+        def Q_scale(Q: Array) -> Array:
             return np.broadcast_to(np.abs(Q).max(axis=1, keepdims=True), Q.shape)
 
         response_history = np.zeros((len(V), 2 * COMBINED, 2, V.shape[1]))
-        return V_scale * fixed_point(image, source, size=scale, history=response_history).value
+        return V_scale * fixed_point(image, source, size=Q_scale, history=response_history).value
 
     def _conjugate_slope(self, V: Array, alpha: Array) -> Array:
         """Matrix K = -d V_hat / d V of (4.2), (P, D, D), with the derivatives in V_j in row j."""
-        W = self.shrinkage(V) ** 2
-        W = W * (alpha[:, None] / self.beta * self.table.weights)
+        RR = self.shrinkage(V) ** 2
+        wRR = RR * (alpha[:, None] / self.beta * self.table.weights)
         return np.asarray(
-            (self.table.response_coefficients * W[:, None]) @ self.table.response_products.T
+            (self.table.response_coefficients * wRR[:, None]) @ self.table.response_products.T
         )
 
     def averages_at(self, K: Array, guess: Array | None = None) -> Array:
@@ -274,15 +274,15 @@ class Groups(Responses):
         root_tau = self.scale(V2)
         res = self.resolvent(root_tau * V1_hat, self.averages_in(U))
         eqs = self.pencil_equations(res)
-        matrix = self._newton_matrix(res, eqs, self.table.fractions - self._traces(res))
+        newton_matrix = self._newton_matrix(res, eqs, self.table.fractions - self._traces(res))
         dK = root_tau[:, None] * X1
         trace_change = np.einsum("pab,pjbc,pca->pja", res.W, dK, res.S)
         x_source = np.einsum("pnab,pjab->pnj", eqs.by_K, dK)
         V2_source = (V2[:, None] * X2 + trace_change / self.beta).swapaxes(1, 2)
-        change = np.linalg.solve(matrix, -np.concatenate([x_source, V2_source], axis=1)).swapaxes(
-            1, 2
-        )
-        dx, log_V2_change = change[..., : res.x.shape[1]], change[..., res.x.shape[1] :]
+        U_change = np.linalg.solve(
+            newton_matrix, -np.concatenate([x_source, V2_source], axis=1)
+        ).swapaxes(1, 2)
+        dx, log_V2_change = U_change[..., : res.x.shape[1]], U_change[..., res.x.shape[1] :]
         dS = self._change_of_S(res, dK, log_V2_change) + np.einsum("pjn,pnab->pjab", dx, eqs.S_by_x)
         Q1 = -root_tau[:, None] * dS / self.beta
         q2 = -V2[:, None] * log_V2_change

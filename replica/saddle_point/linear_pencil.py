@@ -88,8 +88,8 @@ class TrainedRows:
     @property
     def steps(self) -> list[slice]:
         """Indices of each step in the pencil."""
-        step_size = 2 * self.groups
-        return [slice(t * step_size, (t + 1) * step_size) for t in range(len(self.batches))]
+        pencil_step = 2 * self.groups
+        return [slice(t * pencil_step, (t + 1) * pencil_step) for t in range(len(self.batches))]
 
     @cached_property
     def links(self) -> Array:
@@ -230,12 +230,11 @@ class TrainedRows:
         averages = np.array(start)
         for _ in range(40):  # a few are enough in most cases
             pencil_residual, residual_by_x, _ = self.residual(averages, self.trace(averages, K))
-            step = solve_rows(residual_by_x, pencil_residual)
-            averages -= step
-            size = 1 + np.abs(averages).max(axis=1, keepdims=True, initial=0.0)
-            pencil_solved = (np.abs(step) <= 1e-8 * size).all(
-                axis=1
-            )  # the remaining error is its square
+            newton_step = solve_rows(residual_by_x, pencil_residual)
+            averages -= newton_step
+            scale_of_x = 1 + np.abs(averages).max(axis=1, keepdims=True, initial=0.0)
+            # the remaining error is the square of this
+            pencil_solved = (np.abs(newton_step) <= 1e-8 * scale_of_x).all(axis=1)
             if pencil_solved.all():
                 break
         averages = np.where(pencil_solved[:, None], averages, np.nan)
@@ -248,7 +247,7 @@ class TrainedRows:
         G, layer = np.where(on_branch[:, None, None], G, 0.0), np.arange(G.shape[1]) // self.groups
         first_layers, is_second = layer % 2 == 0, layer % 2 == 1
         for block in (G[:, first_layers][:, :, first_layers], -G[:, is_second][:, :, is_second]):
-            values = np.linalg.eigvalsh(block)
+            eigenvalues = np.linalg.eigvalsh(block)
             # up to rounding relative to the largest; for K = 0 all are 0
-            on_branch &= values[:, 0] >= -1e-9 * np.maximum(values[:, -1], 1e-9)
+            on_branch &= eigenvalues[:, 0] >= -1e-9 * np.maximum(eigenvalues[:, -1], 1e-9)
         return on_branch

@@ -77,11 +77,11 @@ def solve_damped(table: Table, alpha: Array, lam: Array) -> Points:
     m, theta, psi = (
         np.full(shape, 0.1) for shape in (len(table.offsets), (A, K), (A, len(table.g)))
     )
-    initial = Overlaps(unit_matrix, ones, m, theta, psi, unit_matrix, ones)  # for every point
-    overlap_ends = np.cumsum([overlap.size for overlap in initial])[:-1]
+    initial_overlaps = Overlaps(unit_matrix, ones, m, theta, psi, unit_matrix, ones)  # all points
+    overlap_ends = np.cumsum([overlap.size for overlap in initial_overlaps])[:-1]
 
     def unpack_overlaps(x: Array) -> Overlaps:
-        pairs = zip(np.split(x, overlap_ends, axis=1), initial, strict=True)
+        pairs = zip(np.split(x, overlap_ends, axis=1), initial_overlaps, strict=True)
         return Overlaps(*(overlap.reshape(len(x), *template.shape) for overlap, template in pairs))
 
     def pass_image(x: Array, rows: Indices) -> tuple[Overlaps, Conjugates, Scores]:
@@ -98,9 +98,9 @@ def solve_damped(table: Table, alpha: Array, lam: Array) -> Points:
         """Half the unit of each unknown, so that half a step over it is the undamped residual."""
         return np.maximum(np.abs(x), 1e-3 * may_vanish) / 2
 
-    flat = np.concatenate([overlap.ravel() for overlap in initial])
-    start = np.tile(flat, (len(alpha), 1))
-    may_vanish = flat < 1  # m, theta and psi, whose unit is 1, and entries between two groups
+    flat_overlaps = np.concatenate([overlap.ravel() for overlap in initial_overlaps])
+    start = np.tile(flat_overlaps, (len(alpha), 1))
+    may_vanish = flat_overlaps < 1  # m, theta, psi, of unit 1, and entries between two groups
     with np.errstate(all="ignore"):  # rows that diverge are flagged
         damped_result = fixed_point(damped, start, tol=1e-12, size=size, max_iterations=MOST_SWEEPS)
         _, conjugates, pass_scores = pass_image(damped_result.value, np.arange(len(alpha)))

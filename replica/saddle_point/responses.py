@@ -65,10 +65,10 @@ class Susceptibility(NamedTuple):
         if self.response is None:
             root, unit_matrix = np.sqrt(self.matrix), np.eye(self.matrix.shape[1])
             return root, unit_matrix / np.where(unit_matrix, root, 1.0)
-        is_finite = np.asarray(np.isfinite(self.matrix).all(axis=(1, 2)))
-        eigenvalues, vectors = np.linalg.eigh(np.where(is_finite[:, None, None], self.matrix, 0.0))
-        vectors[~is_finite] = np.nan
-        root = np.sqrt(np.maximum(eigenvalues, 0.0))
+        finite_M = np.asarray(np.isfinite(self.matrix).all(axis=(1, 2)))
+        M_eigenvalues, vectors = np.linalg.eigh(np.where(finite_M[:, None, None], self.matrix, 0.0))
+        vectors[~finite_M] = np.nan
+        root = np.sqrt(np.maximum(M_eigenvalues, 0.0))
         # a singular M has eigenvalues of 1e-16 by rounding, so roots of 1e-8, relative to the
         # largest
         is_regular = root > 1e-7 * root[:, -1:]
@@ -222,18 +222,18 @@ class Responses(ABC):
         """Susceptibility alpha c V2 of Eq. (4.5) for all special directions, (alpha/beta) M' in a
         network; and the penalty on m."""
         table, V2 = self.table, V[:, -self.groups :]
-        kinds, penalty = table.kinds, np.zeros((len(V), len(table.offsets)), V.dtype)
+        kinds, m_penalty = table.kinds, np.zeros((len(V), len(table.offsets)), V.dtype)
         if table.dimension < np.inf:
             kind_susceptibility = alpha[:, None] * table.shares * V2[:, kinds]
-            penalty[:, : len(kinds)] = 1 / table.dimension / kind_susceptibility
+            m_penalty[:, : len(kinds)] = 1 / table.dimension / kind_susceptibility
         if self.signal_response is not None:
             signal_response = self.signal_response(V, V_hat)
             signal_susceptibility = signal_response.overlaps(V2, alpha)
-            return Susceptibility(signal_susceptibility.real, penalty, signal_response)
+            return Susceptibility(signal_susceptibility.real, m_penalty, signal_response)
         isotropic_diagonal = (alpha[:, None] * table.c * V2)[..., None, None]
         n = len(table.regressors) - len(table.offsets)
         isotropic_matrix = isotropic_diagonal * identity(n).reshape(self.groups, -1, n)
-        return Susceptibility(isotropic_matrix.reshape(-1, n, n), penalty)
+        return Susceptibility(isotropic_matrix.reshape(-1, n, n), m_penalty)
 
     def signal_sources(
         self, V: Array, M: Susceptibility, alpha: Array, m_hat: Array, special_hat: Array
@@ -265,7 +265,7 @@ class Responses(ABC):
         relative residual of the undamped map.
         """
 
-        def step(U: Array, rows: NDArray[np.int64]) -> Array:
+        def next_U(U: Array, rows: NDArray[np.int64]) -> Array:
             return self.image(self.conjugates(self.from_analytic(U), alpha[rows]), lam[rows], U)
 
         if start is None:
@@ -282,7 +282,7 @@ class Responses(ABC):
         if is_large_system:
             history = np.zeros((*start.shape[:1], COMBINED, 2, start.shape[1]))
             limits = dict(history=history, linear_below=0.3, longest_step=4.0, max_iterations=100)
-        solution = fixed_point(step, start, tol=tol, size=self.magnitude, **limits)
+        solution = fixed_point(next_U, start, tol=tol, size=self.magnitude, **limits)
         # the averages x, which ``Groups`` has before V, may have either sign
         signed = np.pad(self.signed, (start.shape[1] - len(self.signed), 0), constant_values=True)
         usable_points = np.isfinite(solution.value) & ((solution.value > 0) | signed)
@@ -296,7 +296,7 @@ class Responses(ABC):
                 tol=max(tol, 1e-13),
                 max_iterations=40,  # 10 are many, and one of 48 groups takes a third of a second
             )
-            error = (step(refined.value, slow) - refined.value) / self.magnitude(refined.value)
+            error = (next_U(refined.value, slow) - refined.value) / self.magnitude(refined.value)
             solution.value[slow], solution.residual[slow] = refined.value, largest_modulus(error)
             solution.iterations[slow] += refined.iterations
             solution.status[slow] = refined.status

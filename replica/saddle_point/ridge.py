@@ -66,7 +66,7 @@ def ridge_signal(table: Table, R: Array, susceptibility: Susceptibility) -> Sign
 
     If the mu_0 are zero or dependent, it is the least-norm solution.
     """
-    M, penalty, _ = susceptibility
+    M, m_penalty, _ = susceptibility
     if len(table.offsets) > 1:
         m, special_hat = _least_squares(table, R, susceptibility)
     else:  # normal equations in m and theta_hat, of few unknowns and no dependent offsets
@@ -76,7 +76,7 @@ def ridge_signal(table: Table, R: Array, susceptibility: Susceptibility) -> Sign
         ridge_matrix[:, :, 1:] = ridge_matrix[:, :, 1:] @ M
         ridge_matrix[:, 1:, 1:] += identity(n - 1)
         offset_corner = ridge_matrix[:, :1, 0]
-        offset_corner += penalty
+        offset_corner += m_penalty
         offset_corner += offset_corner == 0  # m is 0 where mu_0 is
         try:
             ridge_solution = np.linalg.solve(ridge_matrix, ridge_gram[:, :n, n:])
@@ -85,21 +85,21 @@ def ridge_signal(table: Table, R: Array, susceptibility: Susceptibility) -> Sign
         m, special_hat = ridge_solution[:, 0], ridge_solution[:, 1:]
     special_shape = len(R), len(table.mu1), -1
     special_overlaps = (M @ special_hat).reshape(special_shape)  # theta = M theta_hat
-    return Signal(m, special_overlaps, penalty * m, special_hat.reshape(special_shape))
+    return Signal(m, special_overlaps, m_penalty * m, special_hat.reshape(special_shape))
 
 
 def _least_squares(table: Table, R: Array, susceptibility: Susceptibility) -> tuple[Array, Array]:
     """The m (P, n_0) and the conjugates (P, n, 1) for any number of offsets, theta = root phi."""
     offset_count, W = len(table.offsets), table.per_part(R * table.weights)
-    offsets, loadings = table.regressors[:offset_count], table.regressors[offset_count:]
+    offset_parts, loading_parts = table.regressors[:offset_count], table.regressors[offset_count:]
     root, inverse_root = susceptibility.roots()
     # Many mu_0 are nearly dependent.  Least squares does not square their singular values, unlike
     # the normal equations, which would lose half the digits.
-    unit_penalties = np.ones((len(W), len(loadings)))
+    unit_penalties = np.ones((len(W), len(loading_parts)))
     penalties = np.concatenate([susceptibility.penalty, unit_penalties], axis=1)
     root_W = np.sqrt(W)[..., None]
-    design_columns = np.broadcast_to(offsets.T, (len(W), *offsets.T.shape))
-    design_columns = np.concatenate([design_columns, loadings.T @ root], axis=2)
+    design_columns = np.broadcast_to(offset_parts.T, (len(W), *offset_parts.T.shape))
+    design_columns = np.concatenate([design_columns, loading_parts.T @ root], axis=2)
     penalty_rows = np.sqrt(penalties)[:, :, None] * np.eye(penalties.shape[1])
     design = np.concatenate([root_W * design_columns, penalty_rows], axis=1)
     target = np.concatenate([root_W[..., 0] * table.target_parts, np.zeros_like(penalties)], axis=1)
@@ -107,8 +107,8 @@ def _least_squares(table: Table, R: Array, susceptibility: Susceptibility) -> tu
     # a step of refinement removes the rounding of large m that nearly cancel
     ridge_solution += least_squares(design, target - (design @ ridge_solution[..., None])[..., 0])
     m, phi = ridge_solution[:, :offset_count], ridge_solution[:, offset_count:, None]
-    score = W * (table.target_parts - m @ offsets - (root @ phi)[..., 0] @ loadings)
-    defined_hat = (score @ loadings.T)[..., None]  # theta_hat = E[x mu_1 (y - output) / (1 + V)]
+    part_score = W * (table.target_parts - m @ offset_parts - (root @ phi)[..., 0] @ loading_parts)
+    defined_hat = (part_score @ loading_parts.T)[..., None]  # E[x mu_1 (y - output) / (1 + V)]
     # phi = root^T theta_hat by definition is more accurate where the penalty outweighs the data
     penalty_dominates = np.linalg.norm(design[:, : W.shape[1], offset_count:], axis=1) < 1
     defined_phi = root.transpose(0, 2, 1) @ defined_hat
@@ -191,8 +191,8 @@ def unpacked(
 ) -> tuple[Overlaps, Conjugates]:
     """Overlaps and conjugates from their packed arrays (P, D), and from the ``signal``.  Q lacks
     psi psi^T."""
-    spikes = responses.table.loadings.shape[1]
-    theta, psi = signal.special[..., :spikes], signal.special[..., spikes:]
+    theta_count = responses.table.loadings.shape[1]
+    theta, psi = signal.special[..., :theta_count], signal.special[..., theta_count:]
     (V1, V2), (Q1, q2) = responses.unpack(V), responses.unpack(Q)
     Q1 = Q1 + psi @ psi.swapaxes(1, 2)
     signal_hats = signal.m_hat, signal.special_hat
@@ -212,17 +212,17 @@ def residual(tables: Sequence[Table], alpha: Array, lam: Array, points: Points) 
     """
     o, hats, T, P = points.overlaps, points.conjugates, len(tables), len(alpha)
     responses_each = [responses_of(table) for table in tables]
-    responses, pack, count = responses_each[0], responses_each[0].pack, o.m.shape[1]
+    responses, pack, m_count = responses_each[0], responses_each[0].pack, o.m.shape[1]
     special, special_hat = np.concatenate([o.theta, o.psi], axis=2), hats.special.reshape(P, -1)
     V, V_hat, X = pack(o.V1, o.V2), pack(hats.V1, hats.V2), pack(hats.X1, hats.X2)
     Q, Q_whole = pack(o.Q1 - o.psi @ o.psi.swapaxes(1, 2), o.q2), pack(o.Q1, o.q2)
     errors, overlaps = np.array(points.errors).T, special.reshape(P, -1)
     given_values = np.concatenate([-hats.m, -special_hat, overlaps, errors, V_hat, X, Q], axis=1)
     # that of a conjugate of the signal does not count: it is 0 but for rounding where mu_0 is
-    ridge_sizes = [np.zeros((P, count + special_hat.shape[1])), np.abs(overlaps), np.abs(errors)]
+    ridge_sizes = [np.zeros((P, m_count + special_hat.shape[1])), np.abs(overlaps), np.abs(errors)]
     ridge_sizes += [responses.magnitude(x) for x in (V_hat, X, Q_whole)]
 
-    averages = []  # over the nodes of every table
+    table_averages = []  # over the nodes of every table
     for table_responses in responses_each:
         R, w = 1 / (1 + table_responses.at_nodes(V)), table_responses.table.weights  # Eq. (4.1)
         output_gap, sample_error = conditional_error(table_responses.table, o.m, special)
@@ -240,9 +240,9 @@ def residual(tables: Sequence[Table], alpha: Array, lam: Array, points: Points) 
             RR @ table_responses.table.label_power[:, None],
         ]
         # for V: near a threshold one pass of (4.3)-(4.4) hardly moves it, unlike Newton's step
-        averages.append([*recomputed, table_responses.newton_distance(V, alpha, lam)])
-    of_all = map(np.concatenate, zip(*averages, strict=True))
-    signal, test, train, V_hat, X, squares, idle_train, distance = of_all
+        table_averages.append([*recomputed, table_responses.newton_distance(V, alpha, lam)])
+    stacked_averages = map(np.concatenate, zip(*table_averages, strict=True))
+    signal, test, train, V_hat, X, squares, idle_train, distance = stacked_averages
     repeated = (np.concatenate([x] * T) for x in (alpha, lam, V, hats.m, hats.special, np.abs(o.m)))
     alpha, lam, V, m_hat, special_hat, m_size = repeated
     susceptibility = responses.susceptibility(V, V_hat, alpha)
@@ -252,20 +252,20 @@ def residual(tables: Sequence[Table], alpha: Array, lam: Array, points: Points) 
     # overlaps follow from the given conjugates: recomputed ones have large rounding errors
     special = (susceptibility.matrix @ special_hat.reshape(T * P, -1, 1))[..., 0]  # Eq. (4.5)
 
-    regressor_norms, scale = np.sqrt(squares[:, :-1]), np.sqrt(squares[:, -1:])
+    regressor_norms, target_norm = np.sqrt(squares[:, :-1]), np.sqrt(squares[:, -1:])
     # terms m mu_0 cancel where mu_0 are nearly dependent: the floor is their rounding over 1e-10
-    offset_terms = 1e-6 * np.vecdot(m_size, regressor_norms[:, :count])[:, None]
+    offset_terms = 1e-6 * np.vecdot(m_size, regressor_norms[:, :m_count])[:, None]
     size_floors = [
-        regressor_norms * np.maximum(scale, offset_terms),
-        SMALLEST_OVERLAP * scale / regressor_norms[:, count:],  # infinite where a loading is 0
+        regressor_norms * np.maximum(target_norm, offset_terms),
+        SMALLEST_OVERLAP * target_norm / regressor_norms[:, m_count:],  # inf if a loading is 0
         np.full((T * P, 1), SMALLEST_ERROR * tables[0].label_power.sum()),
         SMALLEST_ERROR * idle_train,
         np.zeros((T * P, 3 * V.shape[1])),
     ]
     recomputed = [signal, special, test, train, V_hat, X, Q]
     value, floor = (np.concatenate(x, axis=1).reshape(T, P, -1) for x in (recomputed, size_floors))
-    scale = np.maximum(np.concatenate(ridge_sizes, axis=1), floor)
-    relative_violation = np.abs(value - given_values) / np.where(scale > 0, scale, 1.0)
+    ridge_size = np.maximum(np.concatenate(ridge_sizes, axis=1), floor)
+    relative_violation = np.abs(value - given_values) / np.where(ridge_size > 0, ridge_size, 1.0)
     return np.maximum(relative_violation.max(axis=2), np.abs(distance).max(axis=1).reshape(T, P))
 
 

@@ -79,9 +79,9 @@ class TabulatedRows:
         Special directions other than u, delta and zeta are integrated out.
         """
         C = Special(self.rows, x, self.rows.trace(x, q)).C
-        kept, rest = np.split(np.arange(C.shape[1]), [len(self.rows.basis) + 1])
-        across = C[:, rest[:, None], kept]
-        within = np.eye(len(rest)) / q + C[:, rest[:, None], rest]
+        kept, integrated = np.split(np.arange(C.shape[1]), [len(self.rows.basis) + 1])
+        across = C[:, integrated[:, None], kept]
+        within = np.eye(len(integrated)) / q + C[:, integrated[:, None], integrated]
         C = C[:, kept[:, None], kept] - across.swapaxes(1, 2) @ np.linalg.solve(within, across)
         return np.stack([self.rows.effective_covariance(x)[0][:, 0, 0], *C[:, *self.upper].T])
 

@@ -53,19 +53,19 @@ class _SampleBlock:
         self.of_delta = rows.norms * self._times_Y(self.rest)
         moments_on_delta = self._times_Y(Gh[:, None] @ self.of_delta.swapaxes(1, 2))  # Y^T J Y
 
-        scale = np.ones((len(batch.products) - 1, 1, 1))
-        scale[-1] = batch.alpha**-0.5  # e, along which x is phi / sqrt(alpha)
+        x_scale = np.ones((len(batch.products) - 1, 1, 1))
+        x_scale[-1] = batch.alpha**-0.5  # e, along which x is phi / sqrt(alpha)
         on_x, mixed = (
             _average(batch.products[1:, 1:], self.Q),
             _average(batch.products[0, 1:], self.of_delta),
         )
         self.solved = np.linalg.inv(np.eye(2 * A) - on_x[:, -1, -1] @ Gh)  # Eq. (18.10)
-        self.along = np.concatenate([scale * on_x[:, -1], mixed[:, -1:].swapaxes(2, 3)], axis=1)
+        self.along = np.concatenate([x_scale * on_x[:, -1], mixed[:, -1:].swapaxes(2, 3)], axis=1)
         along_by_k = self.along @ (Gh @ self.solved)[:, None]
         self.pencil = along_by_k[:, :, None] @ self.along[:, None].swapaxes(3, 4)
-        self.pencil[:, :-1, :-1] += scale[:, None] * scale * on_x  # Eq. (18.11)
-        self.pencil[:, :-1, -1] += scale * mixed
-        self.pencil[:, -1, :-1] += (scale * mixed).swapaxes(2, 3)
+        self.pencil[:, :-1, :-1] += x_scale[:, None] * x_scale * on_x  # Eq. (18.11)
+        self.pencil[:, :-1, -1] += x_scale * mixed
+        self.pencil[:, -1, :-1] += (x_scale * mixed).swapaxes(2, 3)
         norm_part = np.block(
             [[np.diag(batch.v), np.diag(batch.g)], [np.diag(batch.g), np.zeros((A, A))]]
         )
@@ -133,8 +133,9 @@ class Special:
             )
         H = H.reshape(P, count, count, layers, A, layers, A).transpose(0, 3, 1, 4, 5, 2, 6)
         H = H.reshape(P, layers * layer_size, layers * layer_size)
-        last = np.arange(A) - layer_size + DELTA * A  # delta of the initial rows
-        H[:, last, last] -= 1 / max(rows.initial_norms, 1e-30)  # 0 if all norms are equal
+        initial_delta = np.arange(A) - layer_size + DELTA * A  # delta of the initial rows
+        # the variance is 0 if all norms are equal
+        H[:, initial_delta, initial_delta] -= 1 / max(rows.initial_norms, 1e-30)
         self.back = -np.linalg.solve(H[:, layer_size:, layer_size:], H[:, layer_size:, :layer_size])
         self.C = H[:, :layer_size, :layer_size] + H[:, :layer_size, layer_size:] @ self.back
 
