@@ -94,14 +94,14 @@ def _nested_rules(g: Target, basis: Array) -> Iterator[tuple[str, list[Array], A
     and the weights (n_1, ..., n_r)."""
     r = g.dimension
     if g.planes and r in SPLIT_SIZES:
-        normals, offsets = map(np.array, zip(*g.planes, strict=True))
+        kink_normals, kink_offsets = map(np.array, zip(*g.planes, strict=True))
         for node_count in SPLIT_SIZES[r]:
-            split = nested_rule(node_count, normals @ basis.T, offsets)
-            firsts: list[Any] = [(..., *[slice(1)] * (r - 1 - i), i) for i in range(r)]
-            yield "split", [split.nodes[first] for first in firsts], split.weights
+            split_rule = nested_rule(node_count, kink_normals @ basis.T, kink_offsets)
+            node_indices: list[Any] = [(..., *[slice(1)] * (r - 1 - i), i) for i in range(r)]
+            yield "split", [split_rule.nodes[first] for first in node_indices], split_rule.weights
     for node_count in NODES_PER_AXIS[r]:
-        evenly_spaced = Rule(*map(np.ravel, trapezoid_tensor(node_count, 1)))
-        for family, rule in (("hermite", gauss_hermite(node_count)), ("trapezoid", evenly_spaced)):
+        trapezoid_rule = Rule(*map(np.ravel, trapezoid_tensor(node_count, 1)))
+        for family, rule in (("hermite", gauss_hermite(node_count)), ("trapezoid", trapezoid_rule)):
             yield (
                 family,
                 [*np.ix_(*[rule.nodes] * r)],

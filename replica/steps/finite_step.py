@@ -90,17 +90,17 @@ def features_at_dimension(
     row_loadings, variances = (np.concatenate(arrays) for arrays in zip(*updated_rows, strict=True))
     group_fractions = np.multiply.outer(row_rule.weights, readout_shares).ravel()
     # leading direction of the loadings outside E: the rest is small
-    outside = row_loadings[:, K:]
-    readout_values, loading_axes = np.linalg.eigh((outside.T * group_fractions) @ outside)
+    outside_part = row_loadings[:, K:]
+    outside_powers, loading_axes = np.linalg.eigh((outside_part.T * group_fractions) @ outside_part)
     outside_direction = loading_axes[:, -1] * np.sign(loading_axes[0, -1] or 1.0)
-    u = outside_direction if readout_values[-1] > 0 else np.eye(len(outside_direction))[0]
-    cosines = Components.from_law(step.inputs, axes_in_E, np.empty((0, 0))).basis[:, K:] @ u[1:]
+    u = outside_direction if outside_powers[-1] > 0 else np.eye(len(outside_direction))[0]
+    u_cosines = Components.from_law(step.inputs, axes_in_E, np.empty((0, 0))).basis[:, K:] @ u[1:]
     return replace(
         step.features(gamma=np.zeros(known_dimension), r=0.0, c=1.0),
         r=np.column_stack([row_loadings[:, :K], row_loadings[:, K:] @ u]),
         c=variances,
         fractions=group_fractions / group_fractions.sum(),
-        gamma=np.column_stack([axes_in_E, cosines]),
+        gamma=np.column_stack([axes_in_E, u_cosines]),
         beta=beta,
         dimension=n,
         resolved=K,
@@ -134,15 +134,15 @@ def _averaged_batch(
 
     ``readout_power`` is the mean square of the readout, over the width k.
     """
-    K, labels = directions.shape[1], step.labels_at(0)
+    K, label_law = directions.shape[1], step.labels_at(0)
     kappa_rule = tensor_rule(*[gauss_hermite(40 if K < 3 else 16)] * K)  # in each direction of E
-    table = tabulate(rows_as_model(step, labels, np.zeros((1, K)), 1.0, directions), kappa_rule)
-    outside = table.mean * table.h + np.einsum("kln,ln->kn", table.root, table.g)
+    table = tabulate(rows_as_model(step, label_law, np.zeros((1, K)), 1.0, directions), kappa_rule)
+    outside_means = table.mean * table.h + np.einsum("kln,ln->kn", table.root, table.g)
     # the initial output, of random sign, acts as label noise
     moments = step.student.moments(0.0, 1.0)
-    noise = float(moments.mean**2 + moments.first**2 + moments.variance) * readout_power
-    label_variance = labels.conditional_variance(table.h, table.spread)
-    return table, table.h**2 + label_variance + noise, outside
+    output_noise = float(moments.mean**2 + moments.first**2 + moments.variance) * readout_power
+    label_variance = label_law.conditional_variance(table.h, table.spread)
+    return table, table.h**2 + label_variance + output_noise, outside_means
 
 
 def _rows_after_step(
@@ -159,14 +159,14 @@ def _rows_after_step(
     gradient's noise, and outside E.  Variances of the initial bulk are ``outside_variance``, with
     means over E, and ``c0``.  Eqs. (19.6)-(19.7)
     """
-    (table, square, outside), alpha0, decay_factor = batch, step.alpha0, step.decay_factor(0)
+    (table, rho2, outside_means), alpha0, decay_factor = batch, step.alpha0, step.decay_factor(0)
     w, initial_field = table.weights, w0 @ table.kappa
     g1 = step.student.slope_moments_at(initial_field, outside_variance)[0]
     g2, slope_variance = slope_statistics(step.student, initial_field, outside_variance)
-    noise = np.sqrt((square * g1**2) @ w / alpha0)
-    spike = np.concatenate([(table.kappa * table.h * g1) @ w, [noise], (outside * g1) @ w])
+    noise = np.sqrt((rho2 * g1**2) @ w / alpha0)
+    spike = np.concatenate([(table.kappa * table.h * g1) @ w, [noise], (outside_means * g1) @ w])
     r = decay_factor * np.pad(w0, (0, len(spike) - len(w0))) + np.multiply.outer(push, spike)
-    mean_bulk_stretch, common_bulk_noise = (table.h * g2) @ w, (square * g2**2) @ w / alpha0
-    independent_variance = (square * (slope_variance - outside_variance * g2**2)) @ w / alpha0
+    mean_bulk_stretch, common_bulk_noise = (table.h * g2) @ w, (rho2 * g2**2) @ w / alpha0
+    independent_variance = (rho2 * (slope_variance - outside_variance * g2**2)) @ w / alpha0
     bulk_scale = (decay_factor + push * mean_bulk_stretch) ** 2 + push**2 * common_bulk_noise
     return r, c0 * bulk_scale + push**2 * independent_variance

@@ -144,7 +144,7 @@ def reason_not_reused(step: Step) -> str:
         "a step of eta = 0": not step.eta,
         "a continuous readout": step.readout.continuous is not None,
     }
-    not_covered = [name for name, is_set in uncovered_steps.items() if is_set]
+    not_covered = [step_option for step_option, is_set in uncovered_steps.items() if is_set]
     return f"the theory of reused samples does not cover {not_covered[0]}" if not_covered else ""
 
 

@@ -155,12 +155,12 @@ def known_inputs(step: Step, t: int, spike_unit: Array) -> KnownInputs:
     """
     D, outside_length = step.known_dimension, np.linalg.norm(spike_unit[step.known_dimension :])
     spike_cosines = spike_unit[:D, None]
-    components = Components.from_law(step.inputs, spike_cosines, step.labels_at(t).combinations)
-    basis = components.basis
+    u_components = Components.from_law(step.inputs, spike_cosines, step.labels_at(t).combinations)
+    known = u_components.basis
     if outside_length > SHORT:  # u has a part outside the D coordinates
-        u_outside = np.append(outside_length, -spike_cosines[:, 0] @ basis[:, 1:] / outside_length)
-        basis = np.vstack([basis, u_outside])
-    return KnownInputs(step.inputs, components, basis)
+        u_outside = np.append(outside_length, -spike_cosines[:, 0] @ known[:, 1:] / outside_length)
+        known = np.vstack([known, u_outside])
+    return KnownInputs(step.inputs, u_components, known)
 
 
 def law_of_residuals(
@@ -210,9 +210,9 @@ def law_of_residuals(
             tau_slope = known_slopes[j][:, :tau_count][:, components.tau_slopes[j].any(axis=0)]
             for member_index, tau, tau_weight in tau_nodes:
                 check_time()
-                projections = projection_means[:, members[member_index]]
-                projections[1:] += tau_slope @ tau
-                moments = projections[row_index] * projections[second_projection]
+                known_projections = projection_means[:, members[member_index]]
+                known_projections[1:] += tau_slope @ tau
+                moments = known_projections[row_index] * known_projections[second_projection]
                 moments += known_covariance[j][:, None]
                 moments *= place_weights[members[member_index]] * tau_weight
                 yield Block(members[member_index], at_places.residual(member_index, tau), moments)
@@ -309,9 +309,9 @@ def _nodes_by_rule(at_places: LabelsAtPlaces, rule_at: Callable[[Array], Rule]) 
                 yield np.repeat(index, block_weights.shape[1]), block_tau, block_weights.ravel()
 
     lowest_rho, highest_rho = np.inf, -np.inf
-    for index, tau, _ in nodes_of_tau():
+    for place_index, tau, _ in nodes_of_tau():
         check_time()
-        rho = at_places.residual(index, tau)
+        rho = at_places.residual(place_index, tau)
         lowest_rho, highest_rho = min(lowest_rho, rho.min()), max(highest_rho, rho.max())
     return TauRule(lowest_rho, highest_rho, nodes_of_tau())
 
@@ -341,8 +341,8 @@ def _nodes_on_panels(at_places: LabelsAtPlaces, tol: float) -> TauRule:
 
     all_places = np.arange(len(output_offset))
     rho_tols = np.full(len(output_offset), tol)
-    nested = NestedPanels(
+    nested_panels = NestedPanels(
         rho_means, batch_labels, all_places, at_places.centre, at_places.L, rho_tols
     )
-    tau_panels, _ = nested.adapted()
-    return TauRule(lowest_rho, highest_rho, nested.nodes(tau_panels))
+    tau_panels, _ = nested_panels.adapted()
+    return TauRule(lowest_rho, highest_rho, nested_panels.nodes(tau_panels))

@@ -68,11 +68,11 @@ def row_steps(step: Step, kinds: Kinds) -> tuple[tuple[Batch, ...], RowState]:
         If averages over a batch do not settle, or take too long; it names rates at which they do,
         if some are soon found.
     """
-    seconds = time_left() if np.isfinite(time_left()) else TIME_LIMIT
+    seconds_left = time_left() if np.isfinite(time_left()) else TIME_LIMIT
     try:
-        return _row_steps(step, kinds, BATCH_TIME * seconds)
+        return _row_steps(step, kinds, BATCH_TIME * seconds_left)
     except QuadratureError as error:
-        slower_hint = _slower_steps(step, kinds, seconds / 10)  # a tenth of the limit for each rate
+        slower_hint = _slower_steps(step, kinds, seconds_left / 10)  # a tenth of it for each rate
         more_time = ", and time_limit=600 gives them more" * ("time_limit" in str(error))
         other_ways = f"{slower_hint}; the sRF (--theory srf) needs none{more_time}"
         raise QuadratureError(f"{error}{other_ways}") from None

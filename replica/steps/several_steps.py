@@ -246,14 +246,14 @@ def _all_steps(step: Step) -> tuple[AfterStep, ...]:
     r, c, gamma, rows_by_step = 0.0, 1.0, np.zeros(step.known_dimension), []
     for t, (alpha0, eta) in enumerate(step.schedule):
         # Eq. (10.1) averages moments of the table of the current rows
-        model = rows_as_model(step, step.labels_at(t), r, c, gamma[:, None])
-        (a_u, delta, common, independent, *orthogonal), error = _converged_averages(step, model)
+        row_model = rows_as_model(step, step.labels_at(t), r, c, gamma[:, None])
+        (a_u, delta, common, independent, *orthogonal), error = _converged_averages(step, row_model)
         a_zeta, n_c, n_i = np.array(orthogonal), common / alpha0, independent / alpha0
         decay_factor = step.decay_factor(t)
         # the gradient, as its length times its cosines
         gradient = a_u * gamma + complement_root(gamma[:, None]) @ a_zeta
-        grad_norm = np.sqrt(a_u**2 + a_zeta @ a_zeta + n_c + n_i + delta**2 * c)
-        gradient[np.abs(gradient) < 1e-14 * grad_norm] = 0  # rounding of what is 0 by symmetry
+        gradient_norm = np.sqrt(a_u**2 + a_zeta @ a_zeta + n_c + n_i + delta**2 * c)
+        gradient[np.abs(gradient) < 1e-14 * gradient_norm] = 0  # rounding of what is 0 by symmetry
         rate = eta * step.readout.values[0]
         # Eq. (10.2)
         cosines_by_length = decay_factor * r * gamma + rate * gradient
@@ -267,7 +267,7 @@ def _all_steps(step: Step) -> tuple[AfterStep, ...]:
             c=c,
             gamma=tuple(gamma.tolist()),
             weight_cosines=tuple((r * gamma / np.sqrt(r**2 + c)).tolist()),
-            gradient_cosines=tuple((np.sign(rate) * gradient / (grad_norm or 1.0)).tolist()),
+            gradient_cosines=tuple((np.sign(rate) * gradient / (gradient_norm or 1.0)).tolist()),
             quadrature_error=error,
         )
         rows_by_step.append(rows_after_step)
@@ -298,17 +298,17 @@ def rows_as_model(
     )
 
 
-def _converged_averages(step: Step, rows_model: SpikedRandomFeatures) -> tuple[Array, float]:
-    """Averages of Eq. (10.1) over ``rows_model``, and their last change, relative to the largest.
+def _converged_averages(step: Step, row_model: SpikedRandomFeatures) -> tuple[Array, float]:
+    """Averages of Eq. (10.1) over ``row_model``, and their last change, relative to the largest.
 
     The rule for kappa is refined until they converge.
     """
-    kappa_averages = partial(_averages, step, rows_model)
-    if not rows_model.r:  # nothing depends on kappa
+    kappa_averages = partial(_averages, step, row_model)
+    if not row_model.r:  # nothing depends on kappa
         return kappa_averages(Rule(np.zeros(1), np.ones(1))), 0.0
 
     averages_tol = 1e-11  # errors accumulate over the steps
-    settled_averages = settle(rules(rows_model), kappa_averages, largest_change, averages_tol)
+    settled_averages = settle(rules(row_model), kappa_averages, largest_change, averages_tol)
     if not settled_averages.converged:
         accuracy = f"to {averages_tol:g} (last change {settled_averages.change:.1e})"
         raise QuadratureError(f"the averages over kappa after a step did not settle {accuracy}")

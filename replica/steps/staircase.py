@@ -363,8 +363,8 @@ def _learnable_part(g: Target, student: Activation, biases: tuple[float, ...]) -
         degrees = f"odd ones up to {max(odd_degree, 0):g}, even ones up to {max(even_degree, 0):g}"
         allowed = f"of Hermite degrees that {student.name} can learn: {degrees}"
         raise InvalidArgument("target", g.name, allowed)
-    planes = [(v, sign * t) for v, t in g.planes for sign in (1, -1)]
-    return MultiIndex(learnable, g.dimension, g.name, planes)
+    kink_planes = [(v, sign * t) for v, t in g.planes for sign in (1, -1)]
+    return MultiIndex(learnable, g.dimension, g.name, kink_planes)
 
 
 def _polynomial_degree(student: Activation, bias: float, parity: int) -> float:

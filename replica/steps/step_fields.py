@@ -133,8 +133,8 @@ class Step(Problem):
     def first_step(self) -> Self:
         """A GradientStep of the first step only."""
         (alpha0, eta), label_law = self.schedule[0], self.labels_at(0)
-        values = dict(steps=(), alpha0=alpha0, eta=eta, decay=_value_at_step(self.decay, 0))
-        return replace(self, **values, step_target=label_law.target, step_noise=label_law.noise)
+        one_step = dict(steps=(), alpha0=alpha0, eta=eta, decay=_value_at_step(self.decay, 0))
+        return replace(self, **one_step, step_target=label_law.target, step_noise=label_law.noise)
 
     @property
     def averages(self) -> Averages:
@@ -213,19 +213,19 @@ class Step(Problem):
     def _checked_schedule(self) -> tuple[tuple[Any, float], ...]:
         """Pairs (alpha0, eta) of all steps, from ``steps`` or from alpha0 and eta, in range."""
         single_step = (self.alpha0, self.eta)
-        several = not hasattr(self.steps, "__len__") or len(self.steps)
-        if several and single_step != (None, None):
+        has_steps = not hasattr(self.steps, "__len__") or len(self.steps)
+        if has_steps and single_step != (None, None):
             raise InvalidArgument(
                 "steps", self.steps, "given without alpha0 and eta, which are for a single step"
             )
         try:
-            pairs = [(alpha0, eta) for alpha0, eta in (self.steps if several else (single_step,))]
+            pairs = [(alpha0, eta) for alpha0, eta in (self.steps if has_steps else (single_step,))]
         except (TypeError, ValueError):
             allowed_step = "a sequence of pairs (alpha0, eta)"
             raise InvalidArgument("steps", self.steps, allowed_step) from None
         checked_steps = []
         for alpha0, eta in pairs:
-            if several or not (isinstance(alpha0, str) and alpha0 == "alpha"):
+            if has_steps or not (isinstance(alpha0, str) and alpha0 == "alpha"):
                 alpha0 = _checked_alpha0(alpha0)
             allowed_eta = "0 or more: the learning rate over the width, eta/p"
             allowed_eta += WORDS["eta"] * isinstance(eta, str)
