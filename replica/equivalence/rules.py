@@ -58,7 +58,7 @@ def rules(model: Model) -> Iterator[Rule]:
     # thinner than 1e-15, the rounding of z, is a jump.
     thin_layers = known_layers(model)
     width = min([1e-6, *(width for _, width in thin_layers if width > 1e-15)])
-    layer_places = sorted({0.0, *(place for place, _ in thin_layers)})
+    layer_places = sorted({0.0, *(layer_place for layer_place, _ in thin_layers)})
     layer_panels, smooth = graded_breaks(layer_places, panels_end, width), not target_jumps(model)
     for node_count in (64, 128, 256, 512, 1024) if smooth else ():
         yield trapezoid(node_count, half_range(node_count))
@@ -93,10 +93,10 @@ def _tensor_rules(model: Model) -> Iterator[Rule]:
     is_slow, axis_sizes = steep < SLOW, NODES_PER_AXIS[K]
     # a single fast spike may take many nodes
     if sum(not (is_slow[k] or spike_kinks[k]) for k in range(K)) == 1:
-        axis_sizes = *axis_sizes, *(nodes for nodes in LONG_SIZES if nodes > axis_sizes[-1])
-    for level, nodes in enumerate(axis_sizes):
+        axis_sizes = *axis_sizes, *(size for size in LONG_SIZES if size > axis_sizes[-1])
+    for level, axis_size in enumerate(axis_sizes):
         slow_nodes, panel = (each[min(level, len(each) - 1)] for each in (SLOW_SIZES, KINK_SIZES))
-        trapezoid_rule = trapezoid_tensor(nodes, 1)
+        trapezoid_rule = trapezoid_tensor(axis_size, 1)
         axes = [Rule(trapezoid_rule.nodes[:, 0], trapezoid_rule.weights)] * K
         for k in range(K):
             if spike_kinks[k]:
@@ -133,16 +133,16 @@ def known_layers(model: Model) -> list[tuple[float, float]]:
 def target_layers(model: Model) -> list[tuple[float, float]]:
     """Layers (z, width) of the target, for one spike: its kinks.
     The rest of the argument blurs them over the width."""
-    inputs, target_planes, layers = model.components, model.labels.combined_mean.planes, []
+    inputs, target_planes, kink_layers = model.components, model.labels.combined_mean.planes, []
     for offset, gamma, rest in zip(
         inputs.argument_offsets, inputs.z_slopes[..., 0], inputs.tau_slopes, strict=True
     ):
         # a kink is where slope_in_z * z, blurred by the rest of the argument, is its distance
         z_kinks = [(t - v @ offset, float(np.array(v) @ gamma), v @ rest) for v, t in target_planes]
-        layers += [
+        kink_layers += [
             (distance / slope_in_z, float(np.linalg.norm(blur)) / abs(slope_in_z))
             for distance, slope_in_z, blur in z_kinks
             if slope_in_z
         ]
     # the root of a difference of numbers up to 1 has an error of 3e-7: such a width is rounding
-    return [(place, width if width > 3e-7 else 0.0) for place, width in layers]
+    return [(layer_place, width if width > 3e-7 else 0.0) for layer_place, width in kink_layers]

@@ -261,27 +261,27 @@ def tabulate_at(
     merged : bool
         Whether to merge groups that respond alike into one kind.
     """
-    table_groups, rows, table_inputs = model.geometry, model.rows, model.components
+    model_groups, rows, model_inputs = model.geometry, model.rows, model.components
     N, spike_count = len(places.component), len(places.z)
     if not N:  # rounding is measured by the largest moment, which needs a node
         origin_places = Places(np.zeros((spike_count, 1)), np.zeros(1, np.int64))
         return tabulate_at(model, origin_places, np.ones(1)).select_nodes(slice(0), node_weights)
-    kappa, zeta_mean = np.split(table_inputs.projection_means(places), [spike_count])
-    zeta_root = np.moveaxis(table_inputs.root[:, spike_count:][places.component], 0, -1)
+    kappa, zeta_mean = np.split(model_inputs.projection_means(places), [spike_count])
+    zeta_root = np.moveaxis(model_inputs.root[:, spike_count:][places.component], 0, -1)
     feature_moments, feature_size = _feature_moments(model, kappa)
-    mu1 = feature_moments.first / np.sqrt(table_groups.c[:, None])
+    mu1 = feature_moments.first / np.sqrt(model_groups.c[:, None])
     group_loadings = mu1[:, None] * kappa[model.resolved :]
     if rows is not None and rows.v > 0:
         norm_slopes = _slope_in_norm(model, kappa, feature_size)
         group_loadings = np.concatenate([group_loadings, norm_slopes[:, None]], axis=1)
     constant_offset = np.ones((1 if model.intercept else 0, N))
     if target:
-        label_moments = table_inputs.moments(model.labels.combined_mean, places)
+        label_moments = model_inputs.moments(model.labels.combined_mean, places)
     else:
         no_target = np.full(N, np.nan)
         label_moments = ConditionalMoments(no_target, np.full(zeta_mean.shape, np.nan), no_target)
-    first_groups, kinds = group_kinds(model) if merged else (np.arange(len(table_groups.c)),) * 2
-    kind_fractions = np.bincount(kinds, weights=table_groups.fractions)
+    first_groups, kinds = group_kinds(model) if merged else (np.arange(len(model_groups.c)),) * 2
+    kind_fractions = np.bincount(kinds, weights=model_groups.fractions)
     signs = np.where(np.vecdot(group_loadings, group_loadings[first_groups][kinds]) < 0, -1.0, 1.0)
     return Table(
         weights=node_weights,
@@ -297,14 +297,14 @@ def tabulate_at(
         g=label_moments.g,
         spread=label_moments.spread,
         fractions=kind_fractions,
-        c=table_groups.c[first_groups],
+        c=model_groups.c[first_groups],
         beta=model.beta,
         noise=model.labels.variance,
         dimension=model.dimension,
         kinds=kinds,
-        shares=table_groups.fractions / kind_fractions[kinds],
+        shares=model_groups.fractions / kind_fractions[kinds],
         signs=np.pad(signs, [(0, 0), (0, len(label_moments.g))], constant_values=1.0),
-        covariance=None if rows is None else rows.covariance_of(table_groups.first[first_groups]),
+        covariance=None if rows is None else rows.covariance_of(model_groups.first[first_groups]),
     )
 
 
@@ -319,8 +319,8 @@ def _feature_moments(model: Model, kappa: Array) -> tuple[Moments, float]:
     mu_0, mu_1, mu_2 = model.student.moments(feature_shift, model_groups.c[:, None])
     mu_2 = mu_2 + model.feature_noise
     mu_size = float(np.sqrt((mu_0**2 + mu_1**2 + mu_2).max()))
-    spread = float(np.sqrt((mu_1**2 + mu_2).max()))
-    return Moments(zero_small(mu_0, mu_size), zero_small(mu_1, spread, SMALLEST), mu_2), mu_size
+    mu_spread = float(np.sqrt((mu_1**2 + mu_2).max()))
+    return Moments(zero_small(mu_0, mu_size), zero_small(mu_1, mu_spread, SMALLEST), mu_2), mu_size
 
 
 def _slope_in_norm(model: Model, kappa: Array, size: float) -> Array:
@@ -355,10 +355,10 @@ def table_at_kappa(
     weighs components by their probability given kappa.  Groups are ``merged`` into kinds as by
     ``tabulate_at``.  Raises InvalidArgument if kappa is out of range.
     """
-    kappa_nodes, shape = flat_kappa(kappa, model.geometry.r.shape[1])
-    places, chances = model.components.places_of_kappa(kappa_nodes)
-    kappa_table = tabulate_at(model, places, chances.ravel(), merged=merged)
-    return kappa_table, partial(average_components, chances, shape)
+    kappa_nodes, kappa_shape = flat_kappa(kappa, model.geometry.r.shape[1])
+    kappa_places, component_chances = model.components.places_of_kappa(kappa_nodes)
+    kappa_table = tabulate_at(model, kappa_places, component_chances.ravel(), merged=merged)
+    return kappa_table, partial(average_components, component_chances, kappa_shape)
 
 
 @lru_cache(maxsize=256)
@@ -373,14 +373,14 @@ def group_kinds(model: Model) -> tuple[Array, Array]:
     if len(all_groups.c) == 1:
         return np.zeros(1, np.int64), np.zeros(1, np.int64)
     K = all_groups.r.shape[1]
-    kappa = np.random.default_rng(0).standard_normal((K, 24))
-    feature_moments, feature_size = _feature_moments(model, kappa)
+    random_kappa = np.random.default_rng(0).standard_normal((K, 24))
+    feature_moments, feature_size = _feature_moments(model, random_kappa)
     criteria = np.column_stack([feature_moments.first, feature_moments.variance, all_groups.c])
     if np.isfinite(model.dimension):  # then m_hat, an average of mu_0, acts on the responses
         sign = np.sign(feature_moments.mean[:, :1])
         criteria = np.column_stack([criteria, np.where(sign, sign, 1.0) * feature_moments.mean])
     if model.rows is not None:
-        slopes = _slope_in_norm(model, kappa, feature_size)
+        slopes = _slope_in_norm(model, random_kappa, feature_size)
         criteria = np.column_stack([criteria, model.rows.kind_invariants(all_groups.first, slopes)])
     criteria_size = np.abs(criteria).max(axis=0)
     criteria = criteria / np.where(criteria_size > 0, criteria_size, 1.0)
@@ -401,7 +401,7 @@ def zero_small(function_values: Array, size: float, least: float = 1e-14) -> Arr
 
 def table_of_size(model: Model, nodes: int) -> Table:
     """Table with a number of ``nodes``, as reported by a Solution of ``model``."""
-    return next(table for table in tables(model) if table.weights.size == nodes)
+    return next(level_table for level_table in tables(model) if level_table.weights.size == nodes)
 
 
 @lru_cache(maxsize=80)  # a scan of 33 rates takes 66; a table of many groups takes some MB
@@ -413,6 +413,6 @@ def table_at(model: Model, level: int) -> Table | None:
 
 def tables(model: Model, first: int = 0) -> Iterator[Table]:
     """Iterate over the tables of :func:`rules`, finer and finer, from the level ``first`` on."""
-    while (table := table_at(model, first)) is not None:
-        yield table
+    while (level_table := table_at(model, first)) is not None:
+        yield level_table
         first += 1
