@@ -58,8 +58,8 @@ class Panels(NamedTuple):
     @property
     def weights(self) -> Array:
         """Kronrod's weights for a standard Gaussian, (n, 15), of sum 1 for each integral."""
-        weights = self.half_width * KRONROD_WEIGHTS * gaussian_density(self.nodes)
-        return weights / np.bincount(self.owner, weights.sum(axis=1))[self.owner, None]
+        panel_weights = self.half_width * KRONROD_WEIGHTS * gaussian_density(self.nodes)
+        return panel_weights / np.bincount(self.owner, panel_weights.sum(axis=1))[self.owner, None]
 
     def rule(self, weights: Array = KRONROD_WEIGHTS) -> Rule:
         """Rule (m, l) for a standard Gaussian on the panels of each of m integrals, in order.

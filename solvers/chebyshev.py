@@ -88,9 +88,9 @@ class HalfLine(NamedTuple):
     def evaluate(self, q: Array, functions: slice = np.s_[:]) -> tuple[Array, Array]:
         """Values and derivatives, (k, P) each, of the selected functions at q (P,)."""
         panel, x, x_slope = self.locate(q)
-        coefficients, T = self.series[functions][:, panel], chebvander(x, self.series.shape[2] - 1)
-        slopes = T[:, :-1] @ _derivative_matrix(T.shape[1])
-        return (coefficients * T).sum(axis=2), (coefficients * slopes).sum(axis=2) * x_slope
+        panel_series, T = self.series[functions][:, panel], chebvander(x, self.series.shape[2] - 1)
+        T_slopes = T[:, :-1] @ _derivative_matrix(T.shape[1])
+        return (panel_series * T).sum(axis=2), (panel_series * T_slopes).sum(axis=2) * x_slope
 
 
 def interpolant(
@@ -122,10 +122,10 @@ def interpolant(
     return lambda places: np.asarray(function(places.ravel())).reshape(-1, *places.shape)
 
 
-def _sum_on_panels(panel_series: Array, low: float, half: float, places: Array) -> Array:
-    """Sums (k, *shape) of Chebyshev ``panel_series`` (n, k, panels), on panels of width 2 ``half``
-    from ``low``, by Clenshaw's recurrence."""
-    panel_place = (places - low) / half / 2
+def _sum_on_panels(panel_series: Array, low: float, half_panel: float, places: Array) -> Array:
+    """Sums (k, *shape) of Chebyshev ``panel_series`` (n, k, panels), on panels of width 2
+    ``half_panel`` from ``low``, by Clenshaw's recurrence."""
+    panel_place = (places - low) / half_panel / 2
     panel = np.minimum(panel_place.astype(int), panel_series.shape[2] - 1)
     panel_coordinate = 2 * (panel_place - panel) - 1
     twice_coordinate = 2 * panel_coordinate

@@ -91,8 +91,8 @@ def _run_cell(task: Callable[[int], Any], cell: int) -> tuple[Any, Exception | N
     """Pair of a cell's result and the exception that it raised, one of them None."""
     try:
         return task(cell), None
-    except Exception as error:
-        return None, error
+    except Exception as cell_error:
+        return None, cell_error
 
 
 def _completed_cells(
@@ -120,12 +120,12 @@ def _run_in_pools(task: Callable[[int], Any], cells: Sequence[int], workers: int
                     remaining_cells.remove(cell)
                     pool_deaths = 0
                     yield cell, cell_result
-        except BrokenExecutor as error:
+        except BrokenExecutor as pool_failure:
             pool_deaths += 1
             if pool_deaths == max_deaths:
-                raise _worker_died(f"some died {max_deaths} times in a row") from error
-        except pickle.PicklingError as error:
-            logger.warning("%s Running in one process.", error)
+                raise _worker_died(f"some died {max_deaths} times in a row") from pool_failure
+        except pickle.PicklingError as pickling_error:
+            logger.warning("%s Running in one process.", pickling_error)
             yield from ((cell, task(cell)) for cell in remaining_cells)
             return
 
@@ -158,9 +158,9 @@ def _end_with_parent(pipe: Connection) -> None:
 
 def _worker_died(worker_failure: str) -> WorkerDied:
     """``WorkerDied`` error with advice; ``worker_failure`` says which failure was met."""
-    advice = (
+    worker_advice = (
         "memory may have run out (try fewer workers), or the machine or cluster is gone; "
         "finished cells are in the store, if there is one, and the same call with a new "
         "executor continues from there exactly"
     )
-    return WorkerDied(errno.ECHILD, f"{worker_failure}: {advice}", "workers")
+    return WorkerDied(errno.ECHILD, f"{worker_failure}: {worker_advice}", "workers")

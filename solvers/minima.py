@@ -135,8 +135,8 @@ def _refined(
         x, series_height = _series_minimum(coefficients)
         argmin, box_minimum = box_middle + radius * x, float(lowest_box_value + series_height)
         tails = [np.abs(np.take(coefficients, [-2, -1], axis=k)).max() for k in range(values.ndim)]
-        known = max(1e-14, rtol**2) * np.abs(values).max()
-        box_resolved = max(tails) <= max(rtol * np.ptp(values), known)
+        value_rounding = max(1e-14, rtol**2) * np.abs(values).max()
+        box_resolved = max(tails) <= max(rtol * np.ptp(values), value_rounding)
         at_box_end = np.where(x < 0, box_limits[:, 0] == ends[:, 0], box_limits[:, 1] == ends[:, 1])
         if (at_box_end | (np.abs(x) < 1)).all():
             if box_resolved or times_narrowed == 4:
@@ -146,11 +146,11 @@ def _refined(
     return argmin, box_minimum
 
 
-def _apply_to_axes(matrix: Array, values: Array) -> Array:
-    """Tensor product of ``matrix``, applied to every axis of ``values``."""
-    for axis in range(values.ndim):
-        values = np.moveaxis(np.tensordot(matrix, values, (1, axis)), 0, axis)
-    return values
+def _apply_to_axes(axis_matrix: Array, tensor_values: Array) -> Array:
+    """Tensor product of ``axis_matrix``, applied to every axis of ``tensor_values``."""
+    for axis in range(tensor_values.ndim):
+        tensor_values = np.moveaxis(np.tensordot(axis_matrix, tensor_values, (1, axis)), 0, axis)
+    return tensor_values
 
 
 def _series_minimum(coefficients: Array) -> tuple[Array, float]:
@@ -177,9 +177,9 @@ def _series_minimum(coefficients: Array) -> tuple[Array, float]:
             break
         if np.abs(step).max() < 1e-15:
             break
-        limits = np.divide(np.sign(step) - x, step, out=np.full(k, np.inf), where=step != 0)
-        fraction = min(1, limits.min())  # of the step, up to the first side of the box
-        trial_x = np.where(limits > fraction, np.clip(x + fraction * step, -1, 1), np.sign(step))
+        to_sides = np.divide(np.sign(step) - x, step, out=np.full(k, np.inf), where=step != 0)
+        fraction = min(1, to_sides.min())  # of the step, up to the first side of the box
+        trial_x = np.where(to_sides > fraction, np.clip(x + fraction * step, -1, 1), np.sign(step))
         trial_height = _series_value(coefficients, trial_x)
         if not trial_height <= series_height + 1e-15 * np.abs(coefficients).max():
             break
@@ -242,10 +242,10 @@ def lowest_minimum(
 
     @cache
     def checked(t: float) -> tuple[float, float]:
-        minimum_value, slope = function(t) if grid_t[0] <= t <= grid_t[-1] else (np.nan, np.nan)
-        if not np.isfinite(minimum_value + slope):
+        value_at_t, slope_at_t = function(t) if grid_t[0] <= t <= grid_t[-1] else (np.nan, np.nan)
+        if not np.isfinite(value_at_t + slope_at_t):
             raise ConvergenceError(f"unknown at {t:g}", None)
-        return minimum_value, 0.0 if _is_flat(minimum_value, slope, grid) else slope
+        return value_at_t, 0.0 if _is_flat(value_at_t, slope_at_t, grid) else slope_at_t
 
     def minimum_in_interval(low: float, high: float) -> float:
         """The minimum in an interval, or in one next to it where the scan had an error."""
@@ -256,12 +256,12 @@ def lowest_minimum(
                 break
             low, high = low - inwards * interval_width, high - inwards * interval_width
 
-        def slope(t: float) -> float:
-            minimum_value, slope = checked(t)
-            below_lower_end = minimum_value < checked(lower_end)[0] or t == lower_end
-            return slope if below_lower_end else inwards * (abs(slope) or 1.0)
+        def inward_slope(t: float) -> float:
+            value_at_t, slope_at_t = checked(t)
+            below_lower_end = value_at_t < checked(lower_end)[0] or t == lower_end
+            return slope_at_t if below_lower_end else inwards * (abs(slope_at_t) or 1.0)
 
-        return float(brentq(slope, low, high, xtol=xtol))
+        return float(brentq(inward_slope, low, high, xtol=xtol))
 
     lowest, found_minima = np.inf, dict[float, float]()  # values by t
     try:

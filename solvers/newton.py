@@ -163,11 +163,11 @@ def newton_complex(
             length = largest_modulus(newton_step / size(complex_root[unsolved]))
         complex_root[unsolved] += newton_step
         iterations[unsolved] += 1
-        done = (length <= 1e-13) | ((length < 1e-7) & (length >= length_before[unsolved] / 2))
-        settled_roots[unsolved[done]] = True
+        settled = (length <= 1e-13) | ((length < 1e-7) & (length >= length_before[unsolved] / 2))
+        settled_roots[unsolved[settled]] = True
         newton_diverged = ~np.isfinite(length) | (length > (reach if sweep == 0 else 1e3))
         length_before[unsolved] = length
-        unsolved = unsolved[~(done | newton_diverged)]
+        unsolved = unsolved[~(settled | newton_diverged)]
         if unsolved.size == 0:
             break
     return complex_root, settled_roots, iterations

@@ -63,7 +63,7 @@ class StepLaw(NamedTuple):
         z = np.clip(z, -normal_cut, normal_cut) + SMALLEST_ARGUMENT  # not 0
         normal_below, density = ndtr(z), gaussian_density(z)
         mass_below, first_moment_below = self.first * normal_below, -self.first * density
-        second = mass_below + z * first_moment_below
+        z2_below = mass_below + z * first_moment_below
         for rise, edge in zip(self.rises, self.edges, strict=True):
             tau_in_sd = (self.r * z - edge) / self.rest  # tau given z, in standard deviations
             z_in_sd = (z - self.r * edge) / self.rest  # z given tau at the edge
@@ -71,12 +71,12 @@ class StepLaw(NamedTuple):
             joint += owens_t(edge, z_in_sd / edge) - owens_t(z, tau_in_sd / z)
             density_at_z = density * ndtr(tau_in_sd)
             at_edge = self.r * gaussian_density(edge)
-            inside = at_edge * ndtr(z_in_sd)
-            edge_term = self.r * edge * inside - self.rest * at_edge * gaussian_density(z_in_sd)
+            edge_below = at_edge * ndtr(z_in_sd)
+            edge_term = self.r * edge * edge_below - self.rest * at_edge * gaussian_density(z_in_sd)
             mass_below = mass_below + rise * joint
-            first_moment_below = first_moment_below + rise * (inside - density_at_z)
-            second = second + rise * (joint - z * density_at_z + edge_term)
-        moment_parts = zip(total_moments, (mass_below, first_moment_below, second), strict=True)
+            first_moment_below = first_moment_below + rise * (edge_below - density_at_z)
+            z2_below = z2_below + rise * (joint - z * density_at_z + edge_term)
+        moment_parts = zip(total_moments, (mass_below, first_moment_below, z2_below), strict=True)
         if not len(self.rises):
             return [[*x, end] for end, x in moment_parts]
         # exact values far out, as a large response would multiply the rounding
