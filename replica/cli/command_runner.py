@@ -52,6 +52,10 @@ TimeLimit = Annotated[
         "searched, seconds of the whole search of a point: take some hundreds at a --dimension."
     ),
 ]
+Tolerance = Annotated[
+    float | None,
+    typer.Option(help="What a finer quadrature, or finer strata, may change of a result."),
+]
 
 
 def file_name(text: str) -> Path:

@@ -12,7 +12,7 @@ from .. import observables
 from ..plotting import plot_curve
 from ..steps import after_each_step
 from . import printing
-from .command_runner import DATASETS, Interrupted, TimeLimit, command
+from .command_runner import DATASETS, Interrupted, TimeLimit, Tolerance, command
 from .notes import CurveNotes, Notes, note_theory, notes_of_curve, print_notes
 from .option_table import BEST, SEARCHED, SRF_FIELDS, Options, one_or_axis
 from .options import parse_request
@@ -27,6 +27,7 @@ def curve(
     output: Output,
     *,
     workers: Workers = 1,
+    quadrature_tol: Tolerance = None,
     time_limit: TimeLimit = TIME_LIMIT,
     notes: Notes = False,
 ) -> bool:
@@ -48,7 +49,8 @@ def curve(
     replica curve --student relu --target "abs(z1)" --alpha0 3 --eta 0:5:21 --beta 0.5,1,2 --alpha 2
     --lam 0.1 --out curve.nc
     """
-    return answer_curve(options, output, workers=workers, time_limit=time_limit, notes=notes)
+    limits: dict[str, Any] = {"workers": workers, "time_limit": time_limit}
+    return answer_curve(options, output, quadrature_tol=quadrature_tol, notes=notes, **limits)
 
 
 def answer_curve(

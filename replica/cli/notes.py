@@ -75,7 +75,7 @@ def print_notes(
         note_worse_than_zero(problem, [point["test_error"] for point in points])
     failed_statuses = [point["status"] for point in points if not point["converged"]]
     if failed_statuses:
-        why = with_options(reasons_text(failed_statuses), of_readout=problem is None)
+        why = with_options(reasons_text(failed_statuses))
         more = f": try --time-limit {max(10 * time_limit, 10 * TIME_LIMIT):g}"
         longer = more * (str(Status.TIME) in failed_statuses)
         say(f"WARNING: {len(failed_statuses)} of {len(points)} points: {why}{longer}")

@@ -236,11 +236,11 @@ def answers_only() -> Iterator[None]:
         ANSWERS.reset(token)
 
 
-def with_options(sentence: str, *, of_readout: bool = False) -> str:
-    """A ``sentence`` of the library, with options in the place of its arguments.  One is an option
-    ``of_readout`` alone."""
+def with_options(sentence: str) -> str:
+    """A ``sentence`` of the library, with options in the place of its arguments, and the commands
+    that have an option where not all do."""
     named = {"time_limit=": "--time-limit ", "time_limit": "--time-limit", "most=": "--most"}
-    tolerance = "--quadrature-tol" if of_readout else "quadrature_tol in Python"
+    tolerance = "--quadrature-tol of replica curve, readout or spectrum"
     named |= {"quadrature_tol": tolerance, "without dimension=": "without --dimension"}
     for argument, option in named.items():
         sentence = sentence.replace(argument, option)

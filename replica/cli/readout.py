@@ -12,18 +12,14 @@ from solvers.resources import TIME_LIMIT
 
 from .. import observables
 from ..errors import InvalidArgument
-from ..given import TOLERANCE, FeatureSample
+from ..given import FeatureSample
 from ..plotting import class_names, plot_curve
 from . import printing
-from .command_runner import DATASETS, Interrupted, TimeLimit, command
+from .command_runner import DATASETS, Interrupted, TimeLimit, Tolerance, command
 from .given import OF_FEATURES, OF_LAYERS, READOUT_OPTIONS, parse_given
 from .notes import print_notes
 from .option_table import BEST, Options
 from .printing import Output, progress
-
-Tolerance = Annotated[
-    float, typer.Option(help="What finer strata may change of an error, relative to it.")
-]
 
 
 def one_error(text: str) -> float:
@@ -72,7 +68,7 @@ def readout(
     options: Options,
     output: Output,
     *,
-    quadrature_tol: Tolerance = TOLERANCE,
+    quadrature_tol: Tolerance = None,
     time_limit: TimeLimit = TIME_LIMIT,
     reach: Reach = None,
     most: Most = None,
@@ -102,7 +98,7 @@ def readout(
     --confusion --plot confusion.png
     """
     if reach is not None:
-        typed_options = {"quadrature_tol": quadrature_tol != TOLERANCE, "confusion": confusion}
+        typed_options = {"quadrature_tol": quadrature_tol is not None, "confusion": confusion}
         for name in filter(typed_options.get, typed_options):
             raise InvalidArgument(name, None, "left out with --reach")
         return _reach(options, output, reach, most, time_limit)
@@ -119,7 +115,7 @@ def answer_readout(
     *,
     figure: Callable[[Any, Any], Any] = lambda model, dataset: plot_curve(dataset),
     confusion: bool = False,
-    quadrature_tol: float = TOLERANCE,
+    quadrature_tol: float | None = None,
     time_limit: float,
 ) -> bool:
     """Errors at the samples and penalties, or the best of these, that the options describe; whether
@@ -130,9 +126,7 @@ def answer_readout(
     if confusion and not (observables.has_classes(model) and is_one_point):
         allowed = "of labels that are classes, or -1 and 1, at one --samples and --lam"
         raise InvalidArgument("confusion", None, allowed)
-    # of ridge regression the best penalty is searched to an accuracy of its own
-    tol = None if searched and quadrature_tol == TOLERANCE else quadrature_tol
-    accuracy: dict[str, Any] = {"quadrature_tol": tol, "time_limit": time_limit}
+    accuracy: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
     with progress("points") as advance:
         search = accuracy | {"progress": advance, "partial_results": True}  # at Ctrl-C
         if searched:

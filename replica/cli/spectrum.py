@@ -16,7 +16,7 @@ from ..spectra import Spectrum
 from ..spectra import spectrum as spectrum_of
 from ..steps import THRESHOLD, Staircase
 from ..steps import staircase as staircase_of
-from .command_runner import TimeLimit, command
+from .command_runner import TimeLimit, Tolerance, command
 from .notes import note_theory
 from .option_table import LARGEST_DOCUMENT, Options, parse_law, read_mixture, single_number
 from .options import parse_request
@@ -28,6 +28,7 @@ def spectrum(
     options: Options,
     output: Output,
     *,
+    quadrature_tol: Tolerance = None,
     time_limit: TimeLimit = TIME_LIMIT,
     points: Annotated[
         int, typer.Option(min=2, max=LARGEST_DOCUMENT, help="Points of the density, in all.")
@@ -47,7 +48,8 @@ def spectrum(
     """
     request = parse_request(options, required=("alpha",))
     model = request.single_model()
-    found = spectrum_of(model, single_number("alpha", request.alpha), time_limit=time_limit)
+    how: Any = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
+    found = spectrum_of(model, alpha=single_number("alpha", request.alpha), **how)
     document = spectrum_document(found, points)
     document["problem"] = {"theory": "srf"} | describe(request.problem)
     document["problem"] |= {"beta": model.beta, "alpha": found.alpha}

@@ -162,6 +162,15 @@ def test_several_steps(capsys, tmp_path):
     assert document(capsys, f"{line} --config {config}") == found
 
 
+@pytest.mark.parametrize("command", ["curve --lam .1", "spectrum"])
+def test_the_tolerance_that_a_warning_names_is_an_option(command, capsys):
+    line = f"{command} --student tanh --target sin --r 2 --c 1 --gamma .8 --alpha 1"
+    assert theory(line) == 0
+    assert theory(f"{line} --quadrature-tol 1e-30") == 1
+    named = "a larger --quadrature-tol of replica curve, readout or spectrum accepts it"
+    assert named in capsys.readouterr().err
+
+
 def test_workers_and_time_limit(capsys):
     assert "--workers must be a whole number" in refusal(capsys, f"{POINT} --workers 0")
     sharp = "curve --student tanh --target sin --r 1e4 --c 1 --gamma .8 --alpha 1 --lam .1"

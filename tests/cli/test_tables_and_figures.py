@@ -107,7 +107,7 @@ def test_unknown_errors_are_counted_by_reason_and_in_no_note(capsys):
     noted, warning = capsys.readouterr().err.splitlines()
     assert noted.startswith("note: at 1 of 4 points the test error, up to 3, is hardly below 0.43")
     assert warning.startswith("WARNING: 3 of 4 points: not converged: the quadrature error")
-    assert "(a larger quadrature_tol in Python accepts it) (2 of them); not converged" in warning
+    assert "or spectrum accepts it) (2 of them); not converged" in warning
     assert "(a larger --time-limit gives it more seconds) (1 of them)" in warning
 
 
