@@ -64,8 +64,9 @@ OF_REUSED = (
     *("quadrature_error", "converged", "status"),
 )
 LABELS_NEEDED = (  # by a loss of the margin
-    "one of residuals, such as square or huber:1, for this target, as losses of the margin need "
-    "labels +-1: those of target sign, without noise or with label noise flip:0.1 in its place"
+    "a regression loss, such as square or huber:1, for real labels; hinge and logistic take labels "
+    "+-1: target sign, sign(z1*z2), or classes:1,-1 on a mixture of inputs, without noise or with "
+    "label noise flip:0.1 in its place; of features numpy.where(labels > 0, 1, -1)"
 )
 
 

@@ -17,6 +17,7 @@ from ..errors import InvalidArgument
 from ..given import TOLERANCE, FeatureMoments, FeatureSample, Given, ReadoutPoints, evaluate_readout
 from ..problem import SpikedRandomFeatures, check_call
 from ..saddle_point import ERRORS
+from .evaluate_model import LABELS_NEEDED
 
 # Residual degrees of freedom, of strata and of rows: docs/theory.md 20 and 22 say what they were
 # found on, and the sensitivity of several classes.
@@ -294,8 +295,7 @@ def layer_points(
         allowed = f"the square for several classes or outputs ({hint})"
         raise InvalidArgument("loss", loss.name, allowed)
     if loss.kind == "margin" and not model.binary:
-        allowed = "one of residuals, such as huber:1, unless labels are +-1"
-        raise InvalidArgument("loss", loss.name, allowed)
+        raise InvalidArgument("loss", loss.name, LABELS_NEEDED)
     labels_vary = isinstance(model, FeatureMoments) and model.vary
     if isinstance(model, FeatureSample) and model.strata is not None and model.outputs == 1:
         strata_and_labels = {*zip(model.strata.tolist(), model.labels.tolist(), strict=True)}

@@ -69,7 +69,8 @@ BOTH = [  # of a point and of a curve
     (dict(model=layer(), samples=100, alpha=2), "samples must be left out where alpha is given"),
     *((dict(model=layer(), samples=n), "samples must be positive") for n in (0, np.nan, np.inf)),
     (dict(model=layer(), samples="many"), "samples must be"),
-    (dict(model=layer(), samples=100, loss="logistic"), "loss must be one of residuals"),
+    (dict(model=layer(), samples=100, loss="logistic"), "loss must be a regression loss"),
+    (dict(model=LAW, alpha=1, loss="hinge"), "labels [+]-1: target sign, .* or classes:1,-1 on"),
     (dict(model=LAW, samples=100), "samples must be left out of a limit"),
     (dict(model=LAW), "alpha must be given"),
     (dict(model=sample(), alpha=1), "alpha must be left out: given features"),
@@ -142,7 +143,7 @@ REFUSED = {
          r"the square for several.*classes:1,-1,-1"),
         (dict(model=moments(), alpha=1.0), "alpha must be left out"),
         (dict(model=moments(label_variances=1.0), samples=9, loss="huber:1"), "labels vary within"),
-        (dict(model=moments(label_means=2.0), samples=9, loss="hinge"), "unless labels are"),
+        (dict(model=moments(label_means=2.0), samples=9, loss="hinge"), "labels > 0, 1, -1"),
     ],
     curve: [*BOTH, (dict(model=layer(), samples=100, beta=[1, 2]), "a grid must be over samples")],
     gradient: [
