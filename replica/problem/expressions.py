@@ -154,22 +154,29 @@ def _function(name: str) -> Callable[[Array], Array]:
 
 
 def function_hint(text: str) -> str:
-    """Allowed functions, for a message on a ``text`` that is none, and its first unknown word.
+    """Allowed functions, for a message on a ``text`` that is none, and its first unknown word, or
+    the text with powers and products as Python has them.
 
     Examples
     --------
-    >>> function_hint("tahn(x)").partition(":")[0]
-    "without 'tahn' (did you mean tanh?)"
+    >>> function_hint("tahn(x)").partition("; ")[2]
+    "'tahn' is unknown (did you mean tanh?)"
+    >>> function_hint("z1^3 - 2x").partition("; ")[2]
+    'did you mean z1**3 - 2*x?'
     """
     words = re.findall(r"(?<![\w.])[A-Za-z_]\w*", text)
     known_names = re.compile("|".join([r"x|z[1-4]|exp|he\d{1,2}", *ACTIVATIONS]))
     unknown_word = next((word for word in words if not known_names.fullmatch(word)), "")
-    without = f"without {shorten(unknown_word)!r}" if unknown_word else "a function"
+    as_python = re.sub(r"(?<![\w.])(\d+\.?\d*|\.\d+) *(?=[a-z(])(?!e[-+\d])", r"\1*", text)
+    as_python = as_python.replace("^", "**")
+    meant = f"; did you mean {shorten(as_python)}?" * (as_python != text)
+    if unknown_word:
+        meant = f"; {shorten(unknown_word)!r} is unknown{hint(unknown_word, ACTIVATIONS)}"
     return (
-        f"{without}{hint(unknown_word, ACTIVATIONS)}: one of "
-        f"{', '.join(ACTIVATIONS)}, a Hermite sum such as he1+he2/2, arithmetic in x, or in z1 ... "
-        "z4 of a target, such as z1**2 + relu(z1*z2) + he2(z3)/2, of at most some 200 terms, or a "
-        "function of your own, on the command line mymodule:act with def act(x) in mymodule.py"
+        f"one of {', '.join(ACTIVATIONS)}, a Hermite sum such as he1+he2/2, arithmetic in x, or in "
+        "z1 ... z4 of a target, such as z1**2 + relu(z1*z2) + he2(z3)/2, of at most some 200 "
+        "terms, or a function of your own, on the command line mymodule:act with def act(x) in "
+        f"mymodule.py{meant}"
     )
 
 

@@ -25,7 +25,7 @@ STEP = dict(student="tanh", target="sin", alpha0=2.0, eta=1.0)
         (dict(beta=0), "beta must be positive"),
         (dict(noise=-0.1), "noise must be 0 or more"),
         (dict(noise=np.nan), "noise must be 0 or more"),
-        (dict(student="nope"), "student must be without .* one of tanh"),
+        (dict(student="nope"), "student must be one of tanh, .*; 'nope' is unknown"),
         # several groups and spikes
         (dict(r=[1, 2], c=[1, 2, 3]), "r must be of shape"),
         (dict(r=[1, 2], fractions=[0.5, 0.6]), "fractions must be a share for each group"),
@@ -60,7 +60,7 @@ def test_laws_by_name():
         (dict(alpha0=None), "alpha0 must be positive or inf"),
         (dict(eta=-1), "eta must be 0 or more"),
         (dict(eta=np.inf), "eta must be 0 or more"),
-        (dict(target="nope"), "target must be without .nope.: one of tanh"),
+        (dict(target="nope"), "target must be one of tanh, .*; 'nope' is unknown"),
         *(
             (dict(readout=law), "readout must be")
             for law in ("x", [], [1, np.nan], ([1, 2], [0.5, 0.6]), None, poisson(3), cauchy())
