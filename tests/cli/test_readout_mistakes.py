@@ -114,6 +114,8 @@ def test_samples_are_numbers_of_rows(capsys):
     for samples in (".25", ".25:1:4 --confusion"):
         message = refusal(capsys, f"readout {FEATURES} --lam best --samples {samples}")
         assert f"--samples must be {told}" in message
+    all_rows = refusal(capsys, f"compare {FEATURES} --lam 1 --samples 2000", validate)
+    assert "of the 2000 rows one or more are left to test), at most 1999, got 2000" in all_rows
     message = refusal(capsys, f"compare {FEATURES} --lam 1 --samples .25", validate)
     assert f"--samples must be {told}" in message
 

@@ -129,6 +129,8 @@ def _given_fields(
         ).astype(int)
     most = len(problem.labels) - 1 if isinstance(problem, FeatureSample) else draws.HUGE
     meaning = "samples of the readout"
+    if isinstance(problem, FeatureSample):
+        meaning += f"; of the {most + 1} rows one or more are left to test"
     sample_numbers = np.atleast_1d(samples).tolist()
     sample_sizes = tuple(draws.whole_number("samples", n, 1, meaning, most) for n in sample_numbers)
     if not sample_sizes:
