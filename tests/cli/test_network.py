@@ -115,7 +115,7 @@ def test_keys_of_a_problem_file(tmp_path, capsys):
 )
 def test_a_comparison_says_which_theory_it_is(line, note, capsys):
     status = validate(f"compare {line} {SMALL}")
-    verdict, theory = capsys.readouterr().out.splitlines()[-2:]
+    theory, verdict = capsys.readouterr().out.splitlines()[-2:]
     assert theory.startswith(f"Compared with the {note}")
     assert status == (1 if "disagree" in verdict else 0)
     found = document(capsys, f"compare {line} {SMALL}", validate, status)

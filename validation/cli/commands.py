@@ -266,9 +266,9 @@ def compare(
                 "slope/d; p_value is the chance of means as far off their line: small, it asks for "
                 "larger sizes"
             )
-        notes = [f"Compared with the {comparison.note}."]
-        notes += [f"Of the theory {note}." for note in comparison.notes]
-        cli.answer("\n".join([comparison.verdict, *map(cli.with_options, notes)]))
+        compared = cli.with_options(f"Compared with the {comparison.note}.")
+        notes = [cli.with_options(f"Of the theory {note}.") for note in comparison.notes]
+        cli.answer("\n".join([compared, comparison.verdict, *notes]))
 
     in_papers = ["test_error", "train_error"]
     if "classification_error" in comparison.checks:

@@ -259,7 +259,7 @@ class Comparison(Displayed):
 
     def _facts(self) -> dict[str, Any]:
         z = {f"z of {name}": check.z.ravel().round(2) for name, check in self.checks.items()}
-        facts = {"verdict": self.verdict, "theory": self.note, "notes": "; ".join(self.notes)}
+        facts = {"theory": self.note, "verdict": self.verdict, "notes": "; ".join(self.notes)}
         return ({} if self._varied else z) | {name: said for name, said in facts.items() if said}
 
     def _rows(self) -> list[dict[str, Any]]:
