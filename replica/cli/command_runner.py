@@ -105,7 +105,6 @@ def command(
     also: Sequence[Parameter] = (),
     drawn: bool = True,
     tabular: bool = True,
-    elsewhere: str = "(replica curve takes it)",
 ) -> Callable[[Command], Callable[..., None]]:
     """Decorator of a command: options of a problem, --config, and options of the output.
 
@@ -115,7 +114,7 @@ def command(
     Typer makes options of the parameters of a signature.  It is shown the options ``offered``, but
     for those ``without``; what the command ``also`` takes, by name or as ``**settings``; --out for
     the suffixes ``files``; --plot if a figure is ``drawn``; and --wide if the answer is
-    ``tabular``.  An option of a problem that it lacks is refused with what takes it ``elsewhere``.
+    ``tabular``.
     """
     own_options = {parameter.name for parameter in also}
     offers = [name for name in offered if name not in {*without, *own_options}]
@@ -157,7 +156,6 @@ def command(
         _, _, *parameters = signature(function).parameters.values()
         left_out = {"settings", *own_options}
         others = [parameter for parameter in parameters if parameter.name not in left_out]
-        flat.elsewhere = elsewhere  # type: ignore[attr-defined]
         flat.__signature__ = Signature([*map(_described, offers), *also, *others, *last_options])  # type: ignore[attr-defined]
         return flat
 
@@ -221,10 +219,7 @@ def application(name: str, text: str, commands: Sequence[Callable[..., None]]) -
         lines = [" ".join(line.split()) for line in examples.split("\n\n")]
         # brackets are no markup: E[y|x], .[explore]
         epilog = "\n\n".join(["Examples:", *lines])
-        refusal = {"obj": getattr(function, "elsewhere", None)}  # of options that it lacks
-        app.command(cls=OnceEach, help=escape(about), epilog=epilog, context_settings=refusal)(
-            function
-        )
+        app.command(cls=OnceEach, help=escape(about), epilog=epilog)(function)
     return app
 
 
@@ -275,7 +270,9 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
         in_python = f"in Python {hint}" if hint and "(" in hint else ""
         if name in OF_PROBLEMS and error.ctx is not None:
             option = f"--{name.replace('_', '-')} in {error.ctx.command.name}"
-            way_on = f"{error.ctx.obj}{'; ' * bool(in_python)}{in_python}"
+            is_theory = application.info.name == "replica"
+            taken_by = "replica curve" if is_theory else "replica-validate compare"
+            way_on = f"({taken_by} takes it){'; ' * bool(in_python)}{in_python}"
             return _fail(f"No such option: {option}: leave it out {way_on}", 2)
         hint = in_python or hint
         return _fail(message + f" (did you mean {hint}?)" * bool(hint), 2)

@@ -171,6 +171,9 @@ def test_what_plays_no_part_of_a_problem_file_is_told(tmp_path, capsys):
         (theory, "plan --loss hinge", "--loss in plan: leave it out (replica curve takes it)"),
         (theory, "plan --inputs a.toml", "(replica curve takes it)"),
         (theory, "spectrum --lam 1", "--lam in spectrum: leave it out (replica curve takes it)"),
+        (theory, "explore --lam 1", "(replica curve takes it)"),
+        (validate, "spectrum --lam 1", "(replica-validate compare takes it)"),
+        (validate, "figure cui/1 --lam 1", "(replica-validate compare takes it)"),
         (validate, "plan --loss hinge", "did you mean replica plan?"),
         (
             validate,

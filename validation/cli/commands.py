@@ -51,7 +51,6 @@ MONTE_CARLO = (  # arguments of ``validation.simulate``
     drawn("memory", str, DEFAULT_MEMORY, "Limit of all processes together, such as 500MB."),
     drawn("device", str, "cpu", "cpu, or cuda (needs torch)."),
 )  # fmt: skip
-BY_COMPARE = "(replica-validate compare takes it)"
 STORED_RNG = 0  # of simulations that are kept and were given no seed
 
 
@@ -305,7 +304,6 @@ SHARD = drawn(
     files=cli.DATASETS,
     also=(*MONTE_CARLO, SHARD),
     drawn=False,
-    elsewhere=BY_COMPARE,
 )
 def simulate(
     options: cli.Options, output: cli.Output, *, shard: str | None, **settings: Any
@@ -335,7 +333,6 @@ def simulate(
 @cli.command(
     without=(*cli.SRF_FIELDS, "theory", "alpha", "lam", "intercept", "train_bias", "loss", "reuse"),
     also=(DIMENSION, SEEDS, RNG),
-    elsewhere=BY_COMPARE,
 )
 def alignment(options: cli.Options, output: cli.Output, **settings: Any) -> None:
     """Cosines of neurons and of their gradients with the target's directions, step by step.
