@@ -17,7 +17,7 @@ from solvers.results import Array
 from solvers.rules import Rule, gauss_legendre, trapezoid_tensor
 
 from ..equivalence import Table, known_layers, tabulate, target_jumps
-from ..problem import LabelNoise, Model, Places
+from ..problem import SIDES, LabelNoise, Model, Places
 
 UNLIKELY = 64.0  # largest kappa^2 + tau^2: two Gaussians exceed it with probability 1e-14
 
@@ -106,6 +106,10 @@ def is_odd(model: Model) -> bool:
         rules = (Rule(x, np.ones(count)) for x in (kappa, -kappa))
         at, at_minus = (tabulate(model, rule, target=False) for rule in rules)
         z = rng.uniform(-reach, reach, (model.labels.target.dimension, count))
+        for v, t in mean_label.planes:  # of kinks, tried on both sides
+            if abs(t) < reach:
+                beside = z[:, : SIDES.size]
+                z = np.append(z, beside + np.outer(v, t + SIDES - v @ beside), axis=1)
         pairs = [(at.offsets, -at_minus.offsets), (at.loadings, -at_minus.loadings)]
         pairs += [(at.mu1, at_minus.mu1), (at.mu2sq, at_minus.mu2sq)]
         for a, b in (*pairs, (mean_label(*z), -mean_label(*-z))):

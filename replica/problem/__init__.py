@@ -32,6 +32,7 @@ from .components import Components, Places
 from .describe import describe, describe_with_step, netcdf_attributes, problem_repr
 from .expressions import Expression
 from .geometry import Geometry, complement_root
+from .kinks import SIDES
 from .label_arrays import as_numbers, one_a_row, without_gaps
 from .labels import LabelLaw, LabelNoise, label_noise
 from .laws import READOUT_LAWS, Law, law, laws_by_name

@@ -26,7 +26,7 @@ from solvers.rules import Rule
 
 from ..errors import InvalidArgument
 from .checks import MAX_COMPUTED, assign, called, check_elementwise, number, real
-from .kinks import central_difference
+from .kinks import SIDES, central_difference
 from .moments import ConditionalMoments, Moments, hermite_coefficients
 
 Integrand = Callable[[Rule, Array], Scaled]  # (rule for z, x at its nodes) -> values, scales
@@ -157,10 +157,12 @@ class Activation:
 
     @property
     def odd(self) -> bool:
-        """True if sigma(-x) = -sigma(x), up to rounding."""
-        sigma_x = self(np.arange(-100, 101) * 0.08)
+        """True if sigma(-x) = -sigma(x), up to rounding, from 0 to 8 and on both sides of kinks."""
+        x = np.arange(101) * 0.08
         # far above rounding, and too small to change an error of the theory
-        return bool(np.abs(sigma_x + sigma_x[::-1]).max() <= 1e-9 * np.abs(sigma_x).max() + 1e-300)
+        tolerance = 1e-9 * np.abs(self(x)).max() + 1e-300
+        x = np.append(x, np.add.outer(self.kinks, SIDES))
+        return bool(np.abs(self(x) + self(-x)).max() <= tolerance)
 
     def conditional_moments(self, centre: Array, L: Array, weight: Array) -> ConditionalMoments:
         """Conditional moments of a target at ``centre`` (1, N) + L tau, where only the first entry

@@ -16,6 +16,8 @@ Function = Callable[[Array], Array]
 # Grid over the range of Gaussian rules, in steps of 0.01; not at 0, where odd functions vanish.
 SCAN_GRID = np.arange(-1300, 1300) * 0.01 + 1e-4
 LENGTHS = (1e-4, 1e-5)  # lengths of the third differences that confirm a kink
+# Distances from a kink at which a function is tried on both sides.
+SIDES = np.concatenate([-np.geomspace(1, 1e-4, 50), np.geomspace(1e-4, 1, 50)])
 ROUNDING = 1e-13  # of a third difference, relative to the function around it
 
 

@@ -9,6 +9,7 @@ from replica import Loss, learning_curve, loss, solve
 from replica.convex import LOSSES
 from replica.convex.label_tables import is_odd, shared_table, shared_tables
 from replica.equivalence import target_jumps
+from replica.problem import activation
 from solvers.results import ConvergenceError, Status
 from tests.convex.problems import LOG_COSH, MODELS, SIGN, WAVE
 
@@ -132,6 +133,10 @@ def test_which_problems_are_odd():
     assert is_odd(replace(WAVE, gamma=1.0))
     for target in ("z1 + relu(z1-2)", "z1 + relu(z1-2.8)", "z1 + 1e-3*relu(z1-3.5)"):  # odd near 0
         assert not is_odd(replace(WAVE, target=target))
+    tent = "relu({0} - 2) - 2*relu({0} - 2.002) + relu({0} - 2.004)"  # seen at its kinks alone
+    assert not is_odd(replace(WAVE, target=f"z1 + {tent.format('z1')}"))
+    assert not is_odd(replace(MODELS["two spikes"], target=f"z1 + z2 + {tent.format('(z1 - z2)')}"))
+    assert not activation(f"x + {tent.format('(x - 0.01)')}").odd
     assert not is_odd(replace(WAVE, target="relu"))
     assert not is_odd(replace(WAVE, student="relu"))
     assert not is_odd(replace(WAVE, train_bias=True))
