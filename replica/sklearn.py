@@ -72,7 +72,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
     train_sizes_ : array
         Numbers of rows that train.
     best_alpha_ : float
-        Of the alphas, that of the smallest loss on new rows (for the square, of the smallest test
+        Best of the alphas, of the smallest loss on new rows (for the square, of the smallest test
         error).  It is of readouts trained on all rows, of several classes or outputs on 5 000 at
         most; where their errors are NaN, of the largest of ``train_sizes`` below that has one.  NaN
         if none has: then there is no readout, and none of the attributes of one.
@@ -80,11 +80,11 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         The errors at ``best_alpha_`` of readouts trained on all rows, of several classes or outputs
         on 5 000 at most; the latter of classes.
     confusion_ : array (C, C)
-        Of classes: shares of the answers, of the rows of each class.
+        Shares of the answers, of the rows of each class.
     estimator_ : Ridge, RidgeClassifier, LogisticRegression, SVC or LinearSVC
         Fitted on all rows with ``best_alpha_``.
     classes_ : array
-        Of classes, in the order of ``confusion_``.
+        Names of the classes, in the order of ``confusion_``.
     sample_ : FeatureSample
         The rows, for other functions of the library.
     n_features_in_ : int

@@ -50,7 +50,7 @@ def newton(
     Returns
     -------
     Result
-        With the largest modulus of F at the returned point as ``residual``.
+        Points with the largest modulus of F there as ``residual``.
 
     Raises
     ------

@@ -47,9 +47,9 @@ class Alignment:
     readout : (p,)
         a~_i of the neurons.
     weights : (S + 1, p, T)
-        Of the rows, at initialisation and after every step.
+        Cosines of the rows, at initialisation and after every step.
     gradients : (S, p, T)
-        Of what every step adds to the rows; 0 where it adds nothing.
+        Cosines of what every step adds to the rows; 0 where it adds nothing.
     """
 
     readout: Array
@@ -346,7 +346,7 @@ class SingleStep:
     test_error : float
         Mean squared error of A + B.x + f(x), A and B as estimated on the training samples.
     published_test_error : float
-        The same with A and B estimated on the test samples, as the published code has it.
+        ``test_error`` with A and B estimated on the test samples, as in the published code.
     train_error : float
         Mean squared training residual.
     cosines : (p, T)
@@ -405,7 +405,7 @@ def single_step(
     preprocess : bool
         Whether the mean and the linear part are removed first.
     rng : None, int, SeedSequence or Generator
-        Of the samples.
+        Seed of the samples.
 
     Raises
     ------

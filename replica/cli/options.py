@@ -48,7 +48,7 @@ class Request:
     Attributes
     ----------
     problem : GradientStep or SpikedRandomFeatures
-        With the first value of every grid.
+        The problem at the first value of every grid.
     alpha, lam : (n,), (m,)
         Empty if not given.
     grids : dict of name -> (n,)

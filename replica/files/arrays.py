@@ -49,7 +49,7 @@ class Wanted(NamedTuple):
     kinds : str
         Its kinds of numbers, as ``numpy.dtype.kind`` has them.
     bytes_each : int
-        What a number takes at least once it is read, where it is made a larger one.
+        Least bytes of a number once it is read, where it is made a larger one.
     """
 
     axes: tuple[int, int]
@@ -234,8 +234,8 @@ class Source(NamedTuple):
 
 
 def written_by(file: str, code: str, of_what: str = "") -> str:
-    """What is allowed in the place of a file that is not read: ``file``, which the line of Python
-    in ``code`` writes."""
+    """Advice on a file that is not read: ``file`` in its place, which the line of Python in
+    ``code`` writes."""
     return f"a file {file}{of_what}, which this writes: python3 -c {shlex.quote(code)}"
 
 
@@ -267,8 +267,8 @@ def read_array(
     Raises
     ------
     InvalidArgument
-        Of that ``name``: if there is no such file or array, it is not ``wanted``, or it is larger
-        than a gigabyte.
+        If there is no such file or array, it is not ``wanted``, or it is larger than a gigabyte;
+        the argument is ``name``.
     """
     file, member = file_and_name(where)
     path = Path(file)
@@ -304,7 +304,7 @@ def decoded(name: str, path: Path, what: str, decode: Callable[[BinaryIO], Conte
     Raises
     ------
     InvalidArgument
-        Of that ``name``: if it cannot be read, or is not ``what``.
+        If it cannot be read, or is not ``what``; the argument is ``name``.
     """
     try:
         stream = open_regular(path)

@@ -60,7 +60,7 @@ class ReadoutPoints(NamedTuple):
     given : Stratified or None
         The strata of the last point, where it is known.
     confusion : (C, C) or None
-        Of classes, at the last point.
+        Shares of the answers to each class, at the last point.
     interrupted : bool
         Whether Ctrl-C ended the computation.
     """
@@ -143,7 +143,7 @@ class _Point:
     start : Posterior or None
         The readout of the last solution or, to begin with, of another point.
     account : dict
-        Of all solutions, as ``ReadoutPoints`` has it.
+        Iterations, residual and errors of all solutions, as ``ReadoutPoints`` has them.
     """
 
     loss: Loss

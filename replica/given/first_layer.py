@@ -50,7 +50,7 @@ class FirstLayer(Described):
         W, from any training; the samples of the readout must not have been used for it.  A row is a
         neuron, as of torch; of scikit-learn's ``coefs_[0]``, (d, p), give ``coefs_[0].T``.
     bias : float or array (p,)
-        That of each neuron, or of all.
+        Bias of each neuron, or of all.
     student : str, callable or Activation
         sigma; see :func:`replica.activation`.  It must be continuous.
     target : str, callable, Activation or MultiIndex
@@ -62,7 +62,7 @@ class FirstLayer(Described):
     noise : float
         Variance Delta of the label noise.
     label_noise : str, optional
-        What labels add beside it, or the channel they come through.
+        Law of further noise of the labels, or the channel they come through.
     inputs : GaussianMixture, optional
         Their law, of d coordinates or of the first of them; N(0, I) unless given.
     intercept : bool

@@ -30,7 +30,7 @@ class MomentStrata(Strata):
     shares : (N,)
     means, covariances : (N, p), (N, p, p)
     label_covariances : (P, N, p)
-        With P labels.
+        Covariances of features with each of P labels.
     """
 
     shares: Array

@@ -145,9 +145,9 @@ class Degree(NamedTuple):
     Attributes
     ----------
     along : (N, r)
-        At the nodes.
+        Factors at the nodes.
     modes : (r, p)
-        Of the neurons.
+        Factors of the neurons.
     """
 
     along: Array
@@ -164,7 +164,7 @@ class HermiteStrata(Strata):
     second : (N, p)
         q, the second moment of every feature at every node.
     degrees : sequence of Degree
-        Of the powers k = 0, 1, ... of rho; the first is the mean.
+        Terms of the powers k = 0, 1, ... of rho; the first is the mean.
     correlation : (p, p)
         rho of the pre-activations, 0 on the diagonal.
     accuracy : float

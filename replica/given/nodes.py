@@ -30,7 +30,7 @@ class Level(NamedTuple):
     nodes : tuple of int
         Along every direction of z, of which there are 1, 2, ..., and the last of them for more.
     panel : int
-        The same on each panel of a direction along which the target has kinks.
+        Number on each panel of a direction along which the target has kinks.
     k_max : int
         Hermite degree of the features.
     tol : float
@@ -57,7 +57,7 @@ class Conditioned(NamedTuple):
     Attributes
     ----------
     component_share : float
-        Of the inputs.
+        Share of the inputs that are of this component.
     shift, loadings : (p,), (p, r)
         t + W m, and R.
     variances, correlation : (p,), (p, p)

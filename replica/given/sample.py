@@ -40,14 +40,14 @@ class FeatureSample(Described):
     Parameters
     ----------
     features : array (N, p)
-        Of a network of any depth, or data; the readout gets them over sqrt(p).
+        Features of a network of any depth, or data; the readout gets them over sqrt(p).
     labels : array (N,) or (N, C)
         Real numbers, as the readout is trained on, or C of them for C outputs; or classes: names,
         whole numbers of an integer type, or 0 and 1.  Two classes are -1 and +1 in their order, as
         ``of_two`` says; of more there is an output for each, trained on 1 for its class and 0 for
         others.
     strata : array (N,), optional
-        What tells apart inputs so that features are nearly Gaussian in each stratum.
+        Stratum of each row, such that features are nearly Gaussian in each stratum.
     intercept : bool
         Whether the readout has one, which is not penalised.
     classes : sequence, optional
@@ -58,7 +58,7 @@ class FeatureSample(Described):
     Attributes
     ----------
     of_two : str
-        Of two classes, which is -1 and which +1; empty where labels are given so.
+        Names of the classes -1 and +1 of two; empty where labels are given so.
     columns : tuple
         Names of the features: of pandas or of a table unless given; empty of an array.
 

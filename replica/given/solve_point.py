@@ -29,15 +29,15 @@ class Solved(NamedTuple):
     field : Field
         The law of omega in N strata, arrays (P, N) of P labels.
     posterior : Posterior
-        That of the readout.
+        Law of the readout.
     residual : float
         Largest change of an unknown in one pass of all equations.
     iterations : int
         Passes, or what costs as much.
     status : Status
     variance : float
-        Of the prediction over the readout's samples, on average over new inputs; the sum of all
-        outputs.
+        Variance of the prediction over the readout's samples, on average over new inputs; the sum
+        of all outputs.
     freedom : Freedom
     """
 

@@ -53,7 +53,7 @@ def calibration(solution: Solution, kappa: ArrayLike) -> Calibration:
     Parameters
     ----------
     solution : Solution
-        Of the logistic loss.
+        A point of the logistic loss.
     kappa : array (N,)
         Projections of the input on the spike; (K, N) on K spikes.
 

@@ -85,7 +85,7 @@ def gradient(
     Parameters
     ----------
     problem : GradientStep, SpikedRandomFeatures, FirstLayer, FeatureSample or FeatureMoments
-        Of a step: derivatives in alpha, lam, beta, noise, eta and alpha0, the latter two (and
+        A step has derivatives in alpha, lam, beta, noise, eta and alpha0, the latter two (and
         the noise of the step) through the features they lead to.  Of an sRF: in alpha, lam,
         beta, noise and, for one group and one spike, r, c and gamma.  Of a network with one value
         of the first-step readout: as of its step, in some tenths of a second a parameter.  Where

@@ -41,7 +41,7 @@ def learnability(
     Parameters
     ----------
     model : FirstLayer, FeatureSample or FeatureMoments
-        What the readout is on.  With an intercept f and f* are of deviations from the mean.
+        Features of the readout.  With an intercept f and f* are of deviations from the mean.
     direction : array (p,) or (p, k)
         u in the space of the p features, of any length; or one in each column.
     samples, alpha : float

@@ -269,12 +269,12 @@ def learned_function(
     Parameters
     ----------
     model : GradientStep, SpikedRandomFeatures or FirstLayer
-        Of the last along the target's directions, on inputs N(0, I).
+        A FirstLayer is taken along the target's directions, on inputs N(0, I).
     alpha, samples, lam, beta, theory, quadrature_tol, time_limit
         As in :func:`replica.solve`.
     direction : (D,) array, optional
-        In the coordinates of the target's arguments or, with ``inputs``, of these; not of a
-        FirstLayer.  kappa is then the projection on it, one number.
+        Direction in the coordinates of the target's arguments or, with ``inputs``, of these; not
+        of a FirstLayer.  kappa is then the projection on it, one number.
 
     Raises
     ------

@@ -65,8 +65,8 @@ class SamplesNeeded(Displayed):
     lam : float
         The penalty at ``samples``; where these are NaN, at the most that were tried.
     alpha : float
-        Of ``replica.sklearn.ProbeCurve``, which shows it in the place of ``lam``: p lam, the
-        ``alpha`` of Ridge.
+        p lam, the ``alpha`` of Ridge, which ``replica.sklearn.ProbeCurve`` shows in the place of
+        ``lam``.
     note : str
         Notes on errors near ``samples``, why more samples may be needed, and where the error is
         not known.  Mostly empty.

@@ -123,8 +123,8 @@ class Solution(Displayed):
     strata, directions : int
         Strata of the last pass, or rows; and special directions, along which these are cut.
     confusion : (C, C) or None
-        Of classes, in their order, two as -1 and +1: shares of the answers, of the rows of each
-        class.  Rows sum to 1, and are NaN of a class without inputs.
+        Shares of the answers, of the rows of each class; classes in their order, two as -1 and
+        +1.  Rows sum to 1, and are NaN of a class without inputs.
     """
 
     model: Any

@@ -56,7 +56,7 @@ def plot_comparison(
         test_error, with the training error beside it, or classification_error, which is drawn
         unless asked otherwise where labels are +-1.
     simulated : str
-        What the points are, for the legend.
+        Word for the points in the legend.
 
     Examples
     --------

@@ -24,7 +24,7 @@ def plot_confusion(point: Any, ax: "Axes | None" = None) -> "Axes":
     Parameters
     ----------
     point : Solution
-        Of classes, as :func:`replica.solve` returns it.
+        A point with classes, as :func:`replica.solve` returns it.
     ax : matplotlib Axes, optional
         Where to draw; those of a new figure unless given.
 
@@ -81,7 +81,7 @@ def plot_spectrum(
     ax : matplotlib Axes, optional
         Where to draw; those of a new figure unless given.
     eigenvalues : array (p,) or (draws, p), optional
-        Of simulated matrices.
+        Eigenvalues of simulated matrices.
 
     Examples
     --------
@@ -337,7 +337,7 @@ def plot_functions(bounds: Any, ax: "Axes | None" = None, *, reach: float = 3.0)
     Parameters
     ----------
     bounds : Bounds
-        Of a model with one spike.
+        Bounds of a model with one spike.
     ax : matplotlib Axes, optional
         Where to draw; those of a new figure unless given.
     reach : float
@@ -367,7 +367,7 @@ def plot_family(
     Parameters
     ----------
     each : sequence of Bounds
-        Of models with one spike.
+        Bounds of models with one spike.
     eta : (n,)
         Their learning rates.
     ax, reach
@@ -395,7 +395,7 @@ def plot_learned(learned: Any, ax: "Axes | None" = None, *, reach: float = 3.0) 
     Parameters
     ----------
     learned : LearnedFunction
-        Of a model with one spike, or along a direction.
+        Function of a model with one spike, or along a direction.
     ax, reach
         As in :func:`plot_functions`.
 

@@ -268,8 +268,8 @@ def solve(
     Parameters
     ----------
     model : GradientStep or SpikedRandomFeatures
-        With a student among tanh, erf, sin, relu and a target among sin, tanh, relu, sign,
-        linear.
+        Problem with a student among tanh, erf, sin, relu and a target among sin, tanh, relu,
+        sign, linear.
     alpha, lam, beta : float
         As in :func:`replica.solve`.
     digits : int

@@ -39,7 +39,7 @@ class SampleClass(NamedTuple):
     noise : (A, E, Q)
         Part of V_N of every kind, over g_b.
     coefficients : (A, E, Q, 5)
-        What m, eps_2, eps_3, eps_1 and eps_4 of every kind take from the label, over sqrt g_b.
+        Parts of the label in m, eps_2, eps_3, eps_1 and eps_4 of every kind, over sqrt g_b.
         Eqs. (21.8), (21.14)
     along : (D + 2, E, Q)
         Coordinates of the sample on the special directions, with its own part, and this part.
@@ -178,11 +178,11 @@ class Derivatives(NamedTuple):
     Attributes
     ----------
     jacobian : (F^2, F^2)
-        Of the right-hand side of (21.7) in G, less the identity.
+        Derivative of the right-hand side of (21.7) in G, less the identity.
     by_g : (A, F, F)
-        Of the right-hand side in g.
+        Derivative of the right-hand side in g.
     explicit, by_G : (A, A), (A, F, F)
-        Of k_b in g at fixed G, and in G.
+        Derivatives of k_b in g at fixed G, and in G.
     shifted : list (A,) of lists
         Forms a complex step of each g away, at fixed G.
     """

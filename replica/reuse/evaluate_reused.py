@@ -32,11 +32,11 @@ class ReadoutPoint(NamedTuple):
     classification : float
         Share of labels of the other sign than the output, where these are +-1.
     bias, variance : float
-        Of the prediction's mean over the initial rows, and over these rows; they add to ``test``.
+        Squared bias of the prediction over the initial rows, and its variance; together ``test``.
     squared_norm : float
         |a|^2 over the dimension.
     overlaps : Overlaps
-        Of the readout of every kind, without V1 and V2; theta and chi are (A, 2), psi is NaN for
+        Overlaps of every kind's readout, without V1, V2; theta and chi are (A, 2), psi is NaN for
         several directions.
     stability : (A, A)
         Derivatives of k_b in g_c, symmetric.

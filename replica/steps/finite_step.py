@@ -35,7 +35,7 @@ def features_at_dimension(
     Parameters
     ----------
     step : GradientStep
-        With ``inputs``, and a readout of mean 0, such as "gaussian".
+        A step with ``inputs``, and a readout of mean 0, such as "gaussian".
     beta : float
         Width over dimension, k/n.
     dimension : float

@@ -110,7 +110,7 @@ class Check(NamedTuple):
     simulated, stderr : array
         Mean over the seeds, and its standard error.
     skewness : array
-        Of the draws of the seeds, by which their longer tail is known.
+        Skewness of the seeds' errors, by which their longer tail is known.
     """
 
     theory: Array
@@ -208,7 +208,7 @@ def verdict(
     allowance : float or (N_a, 1) array
         Allowed for ``size``, relative to the theory; 1 / n at every n is an array.
     size : str
-        What is finite, such as "d = 500".
+        Size that is finite, such as "d = 500".
     seeds : int
         Draws of which the standard errors are.
     """
@@ -279,7 +279,7 @@ def verdict(
 
 
 def undetected_differences(checks: Mapping[str, Check], seeds: int) -> dict[str, float]:
-    """Of each error the largest difference, relative to the simulated one, that would agree: within
+    """Largest difference of each error, relative to the simulated one, that would agree: within
     what chance makes of so many, at the point where that is most, and what is called agreement."""
     joint = Check(*map(np.array, zip(*checks.values(), strict=True)))
     allowed = largest_by_chance(joint.z, seeds) * joint.stderr

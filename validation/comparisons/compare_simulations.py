@@ -61,7 +61,7 @@ def first_answer(
     Raises
     ------
     InvalidArgument, QuadratureError, ConvergenceError
-        That of the first theory, if all refuse.
+        If all refuse, with the reason of the first theory.
     """
     solved_theories, refusals, reasons = [], [], []
     for candidate in theories:

@@ -48,21 +48,21 @@ class Comparison(Displayed):
         The parameters of the problem that vary, if any, then alpha, or the samples of what is
         given, and lam.
     checks : dict of name -> Check
-        Of test_error, train_error and what else is measured; over the axes.
+        Checks of test_error, train_error and what else is measured; over the axes.
     simulations : list of Simulation
-        At every setting of the parameters, the last varying fastest, and every dimension.
+        Simulations at every setting of the parameters, the last varying fastest, and dimension.
     theories : list of Theory
-        Of every setting.
+        Theory of every setting.
     allowance : float or (n, 1) array, or a list of them, one for each setting of a grid
         Finite-size bias that is allowed for, relative to the theory; 1 / n of what is given.
     lines : dict of name -> Extrapolation
-        In 1/d, of which the limits are compared; empty at a single dimension.
+        Lines in 1/d, of which the limits are compared; empty at a single dimension.
     notes : list of str
-        Of what is given: what the theory may be off by, why, and at how many samples.
+        Notes on what is given: how far off the theory may be, why, and at how many samples.
     between : callable or None
         Theories at other values of the varied parameters, for smooth lines.
     parts : list of Comparison
-        Those at every setting of a grid, in the order of ``theories``; empty of a single one.
+        Comparisons at every setting of a grid, in the order of ``theories``; else empty.
     """
 
     axes: dict[str, Array]

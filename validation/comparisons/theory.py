@@ -137,7 +137,7 @@ def theory_of(
     theory : {"network", "srf", "given"}, optional
         The theory of a step to take, instead; or that of every drawn first layer.
     simulated : {"network", "srf", "gaussian"}
-        What is drawn of a step, as in :func:`simulate`.
+        Model that is drawn of a step, as in :func:`simulate`.
 
     Raises
     ------

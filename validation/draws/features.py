@@ -59,7 +59,7 @@ class Instance:
     noise : float
         Variance Delta of the label noise.
     label_noise : LabelNoise or None
-        What labels add to that.
+        Law of further noise of the labels, or their channel.
     inputs : GaussianMixture or None
         Law of the inputs along ``frame``; N(0, I) unless given.
     frame : (D, d), optional

@@ -252,7 +252,7 @@ def fit_readout(
     sizes : (A,) of int
     lam : (L,)
     intercept, train_bias : bool
-        What is trained besides the readout.  Where no bias is best inside the range that the
+        Whether these are trained, too.  Where no bias is best inside the range that the
         theory searches, readout, intercept and training error are NaN.
 
     Raises

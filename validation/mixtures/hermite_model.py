@@ -458,7 +458,7 @@ def closed_form(
     students, orders, width, samples, rate, lam
         As for :func:`side_by_side`.
     tol : float
-        Of the averages over the inputs, relative.
+        Relative tolerance of the averages over the inputs.
     **nodes
         ``row_nodes`` and ``readout_nodes`` of :func:`replica.steps.features_at_dimension`.
 

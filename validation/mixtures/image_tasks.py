@@ -48,7 +48,7 @@ class ImageSet:
     classes : (int, int)
         Their labels in the file.
     shape : tuple of int
-        Of one image; n is its product.
+        Pixels of one image along each side; n is their product.
     """
 
     first: Array

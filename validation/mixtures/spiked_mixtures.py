@@ -211,13 +211,13 @@ class MixtureTask:
     Attributes
     ----------
     inputs : GaussianMixture
-        Of the first coordinates; the others are standard normal.
+        Law of the first coordinates; the others are standard normal.
     dimension : int
         n.
     trace : float
         tr Sigma.
     target : Activation or ClassLabels
-        Of directions of the inputs, or of their components.
+        Function of directions of the inputs, or labels of their components.
     directions : (n, T)
         The target's, orthonormal.
     noise : float

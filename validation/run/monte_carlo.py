@@ -245,7 +245,7 @@ def simulate(
     beta : float
         Width over input dimension p/d, for a GradientStep; a model has its own.
     simulated : {"network", "srf", "gaussian"}
-        What is drawn of a GradientStep: the network itself, its sRF, or the conditional
+        Model that is drawn of a GradientStep: the network itself, its sRF, or the conditional
         Gaussian model (3.1).  Of an sRF, "gaussian" is (3.1), anything else the sRF.
     loss : str or Loss
         Convex loss of the readout, see :func:`replica.loss`.
@@ -279,8 +279,8 @@ def simulate(
     Returns
     -------
     Simulation
-        The same to the last bit whatever ``executor``, ``workers``, ``memory``, ``store`` and
-        shards were, on machines of one kind.
+        Errors of every seed, which to the last bit do not depend on ``executor``, ``workers``,
+        ``memory``, ``store`` and shards, on machines of one kind.
 
     Raises
     ------

@@ -47,7 +47,7 @@ class Simulation(Displayed):
     Attributes
     ----------
     experiment : Experiment
-        What was simulated.
+        Sizes, problem and seeds that were simulated.
     seed : (S,) of int
         The indices of the seeds.
     errors : dict of name -> (S, N_a, N_l)
