@@ -92,24 +92,20 @@ def with_limit(
     """A theory of a network at its own dimension and its ``checks``, with the limit at the points
     where it has no answer and the limit has; the limit alone where these are all."""
     unknown = np.any([np.isnan(check.theory) for check in checks.values()], axis=0)
-    if not unknown.any():
-        return theory, checks
-    count_text = f"{unknown.sum()} of {unknown.size} points"
-    try:
-        limits, _ = checks_of(theory.limit)
-    except (InvalidArgument, QuadratureError, ConvergenceError):
-        return theory, checks
-    in_limit = np.all([np.isfinite(check.theory) for check in limits.values()], axis=0)
-    some_left = "where" if in_limit[unknown].all() else "of which at some"
-    unknown &= in_limit
-    at_dimension = f"the {theory.note.partition(';')[0]} at d = {theory.model.dimension:g}"
-    if unknown.all():
-        return replace(theory.limit, reason=f"{at_dimension} has no answer at any point"), limits
+    limits = checks
     if unknown.any():
-        reason = f"{at_dimension} has no answer at {count_text}, {some_left} the limit is taken"
-        theory = replace(theory, reason=reason, unanswered=unknown)
-    return theory, {
-        name: check._replace(theory=np.where(unknown, limits[name].theory, check.theory))
+        with suppress(InvalidArgument, QuadratureError, ConvergenceError):
+            limits, _ = checks_of(theory.limit)
+    taken = unknown & np.all([np.isfinite(check.theory) for check in limits.values()], axis=0)
+    if not taken.any():
+        return theory, checks
+    reason = f"the {theory.note.partition(';')[0]} at d = {theory.model.dimension:g} has no answer "
+    if taken.all():
+        return replace(theory.limit, reason=f"{reason}at any point"), limits
+    where = "where" if np.array_equal(taken, unknown) else "of which at some"
+    reason += f"at {unknown.sum()} of {unknown.size} points, {where} the limit is taken"
+    return replace(theory, reason=reason, unanswered=taken), {
+        name: check._replace(theory=np.where(taken, limits[name].theory, check.theory))
         for name, check in checks.items()
     }
 
