@@ -81,13 +81,13 @@ def slope_in_bias(
 
     ``score`` averages the score given a local field.
     """
-    overlaps = ridge.overlaps_of_groups(table, kinds)
+    group_overlaps = ridge.overlaps_of_groups(table, kinds)
 
     def field_at(bias: float) -> Field:
         # groups are not merged: they may respond alike at one bias only
         shifted = model.with_bias(bias)
         biased_table = tabulate_at(shifted, table.places, table.weights, target=False, merged=False)
-        return field_at_nodes(ridge.responses_of(biased_table), overlaps)
+        return field_at_nodes(ridge.responses_of(biased_table), group_overlaps)
 
     bias_step = 1e-4  # of central differences: error 1e-8, rounding 1e-12
     with np.errstate(all="ignore"):  # points that did not converge may have any values
@@ -136,11 +136,11 @@ def _follow_path(task: Task, start_task: Task, path_overlaps: Overlaps) -> Overl
         alpha, lam = np.exp(log_start + (log_end - log_start) * path_target / path_length)[:, None]
         guess = coordinates.unpack(coordinate_vector + path_slope * (path_target - path_travelled))
         if (solution := _rough_solution(task._replace(alpha=alpha, lam=lam), guess)) is not None:
-            path_overlaps, iterations = solution
+            path_overlaps, path_iterations = solution
             previous_vector, coordinate_vector = coordinate_vector, coordinates.pack(path_overlaps)
             path_slope = (coordinate_vector - previous_vector) / (path_target - path_travelled)
             path_travelled = path_target
-            path_step *= 2 if iterations <= 6 else 1
+            path_step *= 2 if path_iterations <= 6 else 1
         elif (path_step := (path_target - path_travelled) / 2) < np.log(1.05):
             return None  # it would take too many steps
     # once more, on nodes fitted to the solution at the end
@@ -255,17 +255,17 @@ def _solve_on_table(
     """
     part, start = task.select(rows), evaluation.overlaps_at(rows)
     tolerance = min(1e-2 * task.tol, COORDINATE_TOLERANCE)
-    pack = equations.coordinates.pack
-    start_coordinates = pack(start)
-    unknowns = start_coordinates.shape[1]  # dependent mu_0 may be independent on another table
-    if evaluation.history is None or evaluation.history.shape[3] != unknowns:
-        evaluation.history = np.zeros((len(evaluation.open), COMBINED, 2, unknowns))
+    pack_overlaps = equations.coordinates.pack
+    start_coordinates = pack_overlaps(start)
+    packed_size = start_coordinates.shape[1]  # dependent mu_0 may be independent on another table
+    if evaluation.history is None or evaluation.history.shape[3] != packed_size:
+        evaluation.history = np.zeros((len(evaluation.open), COMBINED, 2, packed_size))
     point_history = evaluation.history[rows]
     overlaps, solution = equations.solve(part.alpha, part.lam, start, point_history, tol=tolerance)
     evaluation.history[rows] = point_history
     point_solved = solution.residual <= LOSS_RESIDUAL_TOLERANCE
     with np.errstate(all="ignore"):
-        coordinate_change = largest_modulus(pack(overlaps) - start_coordinates)
+        coordinate_change = largest_modulus(pack_overlaps(overlaps) - start_coordinates)
     compared_points = evaluation.converged[rows] & point_solved & (last is not None)
     coordinate_error = np.where(compared_points, coordinate_change, np.inf)
     evaluation.store(
@@ -339,7 +339,7 @@ def errors_on_fixed_nodes(task: Task) -> Callable[[Task], Array]:
         return lambda near: no_errors
     start, _ = equations_of(task.model).solve(task.alpha, task.lam, overlaps, tol=tight_tolerance)
 
-    def errors_near(near: Task) -> Array:
+    def fixed_node_errors(near: Task) -> Array:
         near_equations = equations_of(near.model)
         if near_equations.table.mu1.shape[0] != start.V2.shape[1]:
             return no_errors  # groups that responded alike no longer do
@@ -348,7 +348,7 @@ def errors_on_fixed_nodes(task: Task) -> Callable[[Task], Array]:
         error_pair = errors_by_name["test_error"], errors_by_name["train_error"]
         return np.where(result.converged, error_pair, np.nan)[:, 0]
 
-    return errors_near
+    return fixed_node_errors
 
 
 def _held_equations(task: Task, overlaps: Overlaps, nodes: int) -> Callable[[Model], Equations]:
@@ -359,20 +359,20 @@ def _held_equations(task: Task, overlaps: Overlaps, nodes: int) -> Callable[[Mod
     """
     model, loss = task.model, task.loss
     if has_panels(model):
-        panel_order = 15  # nodes of a panel along the proximal map
-        places, weights, tau = fitted_rules(task, overlaps, 0.01 * task.tol, panel_order)
+        prox_order = 15  # nodes of a panel along the proximal map
+        places, held_weights, tau = fitted_rules(task, overlaps, 0.01 * task.tol, prox_order)
         # the rule over tau that follows the target's kinks is the finest one
         follows_kinks, level = has_jumps(model) or model.labels.combined_mean.planes, 4
     else:
         tables = enumerate(shared_table(model, level, task.folded) for level in count())
         level, label_table = next((i, x) for i, x in tables if x and x.table.weights.size == nodes)
-        places, weights = label_table.table.places, label_table.table.weights
-        panel_order = label_table.labels.order
+        places, held_weights = label_table.table.places, label_table.table.weights
+        prox_order = label_table.labels.order
         follows_kinks = True
 
     def held_equations(model: Model) -> Equations:
-        table = tabulate_at(model, places, weights)
+        table = tabulate_at(model, places, held_weights)
         over_tau = tau_rule(model, places, level) if follows_kinks else tau
-        return Equations(LabelTable(table, labels_at(model, places, over_tau, panel_order)), loss)
+        return Equations(LabelTable(table, labels_at(model, places, over_tau, prox_order)), loss)
 
     return held_equations

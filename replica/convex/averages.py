@@ -131,21 +131,21 @@ def _even_breaks(arc: Array, grid: Array) -> Array:
     """Ends of panels (..., M + 1) at equal distances in ``arc``, a function that is given on the
     ``grid``; both are (..., C) and increasing."""
     start, arc_total = arc[..., :1], np.ptp(arc, axis=-1, keepdims=True)
-    fraction = np.where(arc_total > 0, (arc - start) / np.where(arc_total > 0, arc_total, 1), 0.0)
-    fraction[..., -1] = 1.0
-    fraction = np.maximum.accumulate(np.nan_to_num(fraction), axis=-1)
+    arc_share = np.where(arc_total > 0, (arc - start) / np.where(arc_total > 0, arc_total, 1), 0.0)
+    arc_share[..., -1] = 1.0
+    arc_share = np.maximum.accumulate(np.nan_to_num(arc_share), axis=-1)
     even_arcs = np.linspace(0, 1, _panel_count(arc_total) + 1)
     # one interpolation for all rows, each shifted beyond the previous one
     row_offset = 2.0 * np.arange(arc_total.size).reshape(arc_total.shape)
-    even_breaks = np.interp(row_offset + even_arcs, (row_offset + fraction).ravel(), grid.ravel())
+    even_breaks = np.interp(row_offset + even_arcs, (row_offset + arc_share).ravel(), grid.ravel())
     even_breaks[..., 0], even_breaks[..., -1] = grid[..., 0], grid[..., -1]
     return even_breaks
 
 
 def _panel_count(panel_lengths: Array) -> int:
     """Number of panels for the longest of ``panel_lengths``, which are in units of panels."""
-    most_panels = panel_lengths.max(initial=1.0, where=np.isfinite(panel_lengths))
-    return int(np.clip(np.ceil(most_panels), 1, 384))
+    panels_needed = panel_lengths.max(initial=1.0, where=np.isfinite(panel_lengths))
+    return int(np.clip(np.ceil(panels_needed), 1, 384))
 
 
 # Averages (3, R, T) over t0 of means (R, T), standard deviations (R, 1) and responses (R, 1).
@@ -163,11 +163,11 @@ def averages_given_tau(
     average = partial(_by_points, quantity, loss, labels.order)
     if loss.pieces is not None:
         average = partial(gaussian_averages, quantity, loss.pieces)
-    label_law: list[tuple[Array | float, Array]] = [(labels.mean, np.ones_like(labels.mean))]
+    label_pairs: list[tuple[Array | float, Array]] = [(labels.mean, np.ones_like(labels.mean))]
     if labels.binary:
-        label_law = [(y, (1 + y * labels.mean) / 2) for y in (1.0, -1.0)]
+        label_pairs = [(y, (1 + y * labels.mean) / 2) for y in (1.0, -1.0)]
     label_sum = np.zeros((3, *omega.shape))
-    for y, probability in label_law:
+    for y, probability in label_pairs:
         score_sign, mean = (float(y), y * omega) if loss.kind == "margin" else (-1.0, y - omega)
         averages = _mixture_averages(average, mean.reshape(V.size, -1), field_sd, V, labels.shares)
         if quantity == "score":
@@ -209,8 +209,8 @@ def largest_half_width(nodes: int) -> float:
     Up to it, averages at so many nodes determine all others to 1e-11: the first neglected Chebyshev
     coefficient of exp(-z^2 / 2) is about (r^2 / 8)^k / k! for k = nodes / 2.
     """
-    half = nodes // 2
-    return float(np.sqrt(8 * (1e-11 * factorial(half)) ** (1 / half)))
+    half_nodes = nodes // 2
+    return float(np.sqrt(8 * (1e-11 * factorial(half_nodes)) ** (1 / half_nodes)))
 
 
 def _by_points(

@@ -38,15 +38,15 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
 
     NaN unless labels are +-1, and where neither tables nor panels resolve it.
     """
-    class_error = np.full(len(overlaps.V2), np.nan)
+    settled_errors = np.full(len(overlaps.V2), np.nan)
     if not model.labels.binary:
-        return class_error
+        return settled_errors
     one_spike, several_tau = len(model.geometry.r[0]) == 1, model.components.tau_slopes.shape[2] > 1
-    for point_block in (slice(i, i + 16) for i in range(0, len(class_error), 16)):
+    for point_block in (slice(i, i + 16) for i in range(0, len(settled_errors), 16)):
         part = Overlaps(*(x[point_block] for x in overlaps))
         if one_spike and several_tau:  # tables would have too many nodes
             class_errors = (_error_on_panels(model, part, tol, level) for level in range(5))
-            class_error[point_block] = _settled_value(class_errors, len(part.V2), tol)
+            settled_errors[point_block] = _settled_value(class_errors, len(part.V2), tol)
             continue
         class_errors = (_error_on_table(x, part) for x in shared_tables(model, is_odd(model)))
         # beside panels, only tables that agree far more closely than is asked for: where they miss
@@ -54,8 +54,8 @@ def classification_error(model: Model, overlaps: Overlaps, tol: float) -> Array:
         table_error = _settled_value(class_errors, len(part.V2), 1e-2 * tol if one_spike else tol)
         if one_spike and (rest := np.isnan(table_error)).any():
             table_error[rest] = _error_on_panels(model, Overlaps(*(x[rest] for x in part)), tol)
-        class_error[point_block] = table_error
-    return class_error
+        settled_errors[point_block] = table_error
+    return settled_errors
 
 
 def _error_on_panels(model: Model, overlaps: Overlaps, tol: float, level: int = 0) -> Array:
@@ -79,8 +79,8 @@ def _error_on_panels(model: Model, overlaps: Overlaps, tol: float, level: int = 
 
     # no panel ends at 0, where the class changes for odd students: a layer at the end of a panel
     # may be invisible on both sides
-    panels = panels_between(np.tile(np.linspace(-7.5, 8.0, 9), (len(overlaps.V2), 1)))
-    class_sums = halve_panels(panel_values, panels, tol, max_panels=2**16)
+    error_panels = panels_between(np.tile(np.linspace(-7.5, 8.0, 9), (len(overlaps.V2), 1)))
+    class_sums = halve_panels(panel_values, error_panels, tol, max_panels=2**16)
     return np.full(len(overlaps.V2), np.nan) if class_sums is None else class_sums[1][0]
 
 
@@ -118,11 +118,11 @@ def _error_at_places(model: Model, places: Places, field: Field, tol: Array, lev
     if has_jumps(model) or not tau_slopes.any() or tau_slopes.shape[2] > 1:
         size = max(1, BLOCK_SIZE // tau_rule(model, places.subset(slice(1)), level).weights.size)
         class_errors = []
-        for block in (slice(start, start + size) for start in range(0, place_count, size)):
+        for place_rows in (slice(start, start + size) for start in range(0, place_count, size)):
             check_time()
-            place_block = places.subset(block)
-            labels = labels_at(model, place_block, tau_rule(model, place_block, level), 1)
-            class_errors.append(_error_given_kappa(labels, field.select(block)))
+            block_places = places.subset(place_rows)
+            labels = labels_at(model, block_places, tau_rule(model, block_places, level), 1)
+            class_errors.append(_error_given_kappa(labels, field.select(place_rows)))
         return np.concatenate(class_errors, axis=1)
     panel_error = average_over_tau(
         model, places, lambda labels, owner: error_at_nodes(labels, field.select(owner)), tol, 1

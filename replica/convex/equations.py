@@ -106,13 +106,13 @@ class Coordinates:
         # for dependent offsets m has the least norm, in units of their columns, as in ridge
         # regression
         offset_columns = np.sqrt(table.weights)[:, None] * table.offsets.T
-        column_norms = np.linalg.norm(offset_columns, axis=0)
-        column_norms = np.where(column_norms > 0, column_norms, 1.0)
-        _, offset_sigma, Vt = np.linalg.svd(offset_columns / column_norms, full_matrices=False)
+        offset_norms = np.linalg.norm(offset_columns, axis=0)
+        offset_norms = np.where(offset_norms > 0, offset_norms, 1.0)
+        _, offset_sigma, Vt = np.linalg.svd(offset_columns / offset_norms, full_matrices=False)
         # other combinations have such large m that their output is lost to rounding
         is_independent = offset_sigma > 1e-10 * offset_sigma[0]
-        self.combine = Vt[is_independent].T / offset_sigma[is_independent] / column_norms[:, None]
-        self.resolve = Vt[is_independent] * offset_sigma[is_independent, None] * column_norms
+        self.combine = Vt[is_independent].T / offset_sigma[is_independent] / offset_norms[:, None]
+        self.resolve = Vt[is_independent] * offset_sigma[is_independent, None] * offset_norms
         self.regressors = np.concatenate([self.combine.T @ offset_regressors, special_regressors])
         # ends of the coordinates of V1, V2, m, theta and psi, Q1 - psi psi'; q2 is last
         entry_count = self.lower[0].size
@@ -127,9 +127,9 @@ class Coordinates:
         logs, V2, q2 = (np.log(np.maximum(x, 1e-300)) for x in (diagonal, overlaps.V2, overlaps.q2))
         factor_rows = np.where(np.eye(A), logs[..., None], cholesky_factors / diagonal[..., None])
         V1, spread = factor_rows[:, :, *self.lower]
-        special = (overlaps.special / self.unit).reshape(len(V2), -1)
+        special_overlaps = (overlaps.special / self.unit).reshape(len(V2), -1)
         return np.concatenate(
-            [V1, V2, overlaps.m @ self.resolve.T / self.size, special, spread, q2], axis=1
+            [V1, V2, overlaps.m @ self.resolve.T / self.size, special_overlaps, spread, q2], axis=1
         )
 
     def unpack(self, coordinates: Array) -> Overlaps:
@@ -149,14 +149,14 @@ class Coordinates:
         return Overlaps(V1, V2, m, theta, psi, Q1, q2)
 
 
-def _cholesky(matrix: Array) -> Array:
+def _cholesky(overlap_matrix: Array) -> Array:
     """Cholesky factors of matrices (..., A, A); NaN for those without one."""
     try:
-        return np.linalg.cholesky(matrix)
+        return np.linalg.cholesky(overlap_matrix)
     except np.linalg.LinAlgError:
-        if matrix.ndim == 2:
-            return np.full_like(matrix, np.nan)
-        return np.stack([_cholesky(one_matrix) for one_matrix in matrix])
+        if overlap_matrix.ndim == 2:
+            return np.full_like(overlap_matrix, np.nan)
+        return np.stack([_cholesky(one_matrix) for one_matrix in overlap_matrix])
 
 
 # Longest step of m in one pass, by its contribution to the output over the labels' size: far from
@@ -191,43 +191,43 @@ class Equations:
         a loss may have no slope, such as the hinge if all margins are below 1.  A floor on the
         slope and a limit on the step lead m to where it has one.
         """
-        coordinates, table, penalty = self.coordinates, self.table, susceptibility.penalty
+        coordinates, table, penalty_on_m = self.coordinates, self.table, susceptibility.penalty
         phi_root, inverse_root = susceptibility.roots()
         combine_m, regressors = coordinates.combine, coordinates.regressors
         newton_m, offset_count = o.m @ coordinates.resolve.T, combine_m.shape[1]
-        means, special = slice(offset_count), slice(offset_count, None)
+        m_slice, phi_slice = slice(offset_count), slice(offset_count, None)
         phi = o.special.reshape(len(newton_m), 1, -1) @ inverse_root
         newton_unknowns = np.concatenate([newton_m, phi[:, 0]], axis=1)
         score_moments = (score.flat * table.per_part(table.weights)) @ regressors.T
-        slope = table.per_part(score.slope * table.weights)
-        slope_gram = (regressors * slope[:, None]) @ regressors.T
+        slope_weights = table.per_part(score.slope * table.weights)
+        slope_gram = (regressors * slope_weights[:, None]) @ regressors.T
         score_size = np.sqrt(score.square @ table.weights)[:, None]
         # where E[mu_0 s] has no slope, its rounding would give large steps
-        score_moments[:, means] *= np.abs(score_moments[:, means]) > 1e-15 * score_size
+        score_moments[:, m_slice] *= np.abs(score_moments[:, m_slice]) > 1e-15 * score_size
         # map from (x, phi) to coefficients of regressors, theta = root phi; quadratic penalties
         to_coefficients, penalties = np.tile(np.eye(len(regressors)), (2, len(newton_m), 1, 1))
-        to_coefficients[:, special, special] = phi_root
-        penalties[:, means, means] = combine_m.T @ (penalty[..., None] * combine_m)
+        to_coefficients[:, phi_slice, phi_slice] = phi_root
+        penalties[:, m_slice, m_slice] = combine_m.T @ (penalty_on_m[..., None] * combine_m)
         to_unknowns = to_coefficients.swapaxes(1, 2)
         newton_matrix = to_unknowns @ slope_gram @ to_coefficients + penalties
         gradient = to_unknowns @ score_moments[..., None] - penalties @ newton_unknowns[..., None]
         newton_rhs = gradient[..., 0]
         newton_diagonal = np.einsum("pii->pi", newton_matrix)
         # a bound on steps where there is no slope; solutions do not change, as E[mu_0 s] = 0 there
-        newton_diagonal[:, means] += 1e-6 * score_size / coordinates.size + 1e-300
+        newton_diagonal[:, m_slice] += 1e-6 * score_size / coordinates.size + 1e-300
         newton_step = solve_rows(newton_matrix, newton_rhs)
         # the mean output alone: the part of tau in the slope is taken to be linear
         coefficient_step = (to_coefficients @ newton_step[..., None])[..., 0]
         output_step = coefficient_step @ regressors[:, : table.weights.size]
-        step_of_m = np.linalg.norm(newton_step[:, means], axis=1) / coordinates.size
+        step_of_m = np.linalg.norm(newton_step[:, m_slice], axis=1) / coordinates.size
         step_fraction = LONGEST_STEP_OF_M / np.maximum(step_of_m, LONGEST_STEP_OF_M)
         if (limited := step_fraction < 1).any():
             slope = (newton_rhs * newton_step).sum(axis=1)
             step_fraction = self._halved(step_fraction, limited, slope, output_step, score, field)
         stepped_unknowns = newton_unknowns + step_fraction[:, None] * newton_step
-        m, phi = stepped_unknowns[:, means] @ combine_m.T, stepped_unknowns[:, special, None]
+        m, phi = stepped_unknowns[:, m_slice] @ combine_m.T, stepped_unknowns[:, phi_slice, None]
         theta, theta_hat = (np.stack([phi_root, inverse_root]) @ phi).reshape(2, *o.special.shape)
-        return Signal(m, theta, penalty * m, theta_hat)
+        return Signal(m, theta, penalty_on_m * m, theta_hat)
 
     def _halved(
         self, step_fraction: Array, far: Array, slope: Array, C_step: Array, s: Scores, field: Field

@@ -103,8 +103,8 @@ def is_odd(model: Model) -> bool:
     rng, mean_label, count = np.random.default_rng(0), model.labels.mean, 200
     for reach in (2.0, 12.0):  # a function may be odd near 0 alone, or grow
         kappa = rng.uniform(-reach, reach, (count, model.geometry.r.shape[1]))
-        rules = (Rule(x, np.ones(count)) for x in (kappa, -kappa))
-        at, at_minus = (tabulate(model, rule, target=False) for rule in rules)
+        opposite_rules = (Rule(x, np.ones(count)) for x in (kappa, -kappa))
+        at, at_minus = (tabulate(model, rule, target=False) for rule in opposite_rules)
         z = rng.uniform(-reach, reach, (model.labels.target.dimension, count))
         for v, t in mean_label.planes:  # of kinks, tried on both sides
             if abs(t) < reach:
@@ -112,8 +112,8 @@ def is_odd(model: Model) -> bool:
                 z = np.append(z, beside + np.outer(v, t + SIDES - v @ beside), axis=1)
         pairs = [(at.offsets, -at_minus.offsets), (at.loadings, -at_minus.loadings)]
         pairs += [(at.mu1, at_minus.mu1), (at.mu2sq, at_minus.mu2sq)]
-        for a, b in (*pairs, (mean_label(*z), -mean_label(*-z))):
-            if not np.abs(a - b).max() <= 1e-12 * np.abs(a).max(initial=1e-300):  # NaN too
+        for a, mirrored in (*pairs, (mean_label(*z), -mean_label(*-z))):
+            if not np.abs(a - mirrored).max() <= 1e-12 * np.abs(a).max(initial=1e-300):  # NaN too
                 return False
     return True
 
@@ -174,8 +174,8 @@ def tau_rule(model: Model, places: Places, level: int) -> Rule:
         return Rule(np.zeros((N, 1, tau_count)), np.ones((N, 1)))
     if tau_count == 1 and mean_label.planes:
         panel_nodes, half_width = _at_level(PANEL_RULES, level)
-        kink_rule = gauss_legendre(panel_nodes, tau_kinks(model, places), half_width, panel=5.7)
-        return Rule(kink_rule.nodes[..., None], kink_rule.weights)
+        panel_rule = gauss_legendre(panel_nodes, tau_kinks(model, places), half_width, panel=5.7)
+        return Rule(panel_rule.nodes[..., None], panel_rule.weights)
     if not mean_label.planes:
         rule = trapezoid_tensor(_at_level(TENSORS.get(tau_count, TAU_SIZES), level), tau_count)
         return Rule(*(np.broadcast_to(rule_part, (N, *rule_part.shape)) for rule_part in rule))
@@ -195,10 +195,10 @@ def tau_rule(model: Model, places: Places, level: int) -> Rule:
 
 def tau_kinks(model: Model, places: Places) -> Array:
     """Kinks of the mean label in tau, which has one component, at N places: (N, b)."""
-    inputs, planes = model.components, model.labels.combined_mean.planes
-    if not planes:
+    inputs, label_planes = model.components, model.labels.combined_mean.planes
+    if not label_planes:
         return np.empty((len(places.component), 0))
-    normals, kink_offsets = map(np.array, zip(*planes, strict=True))
+    normals, kink_offsets = map(np.array, zip(*label_planes, strict=True))
     rest, slope = np.abs(inputs.tau_slopes[..., 0]), inputs.tau_slopes[..., 0] @ normals.T
     slope = np.where(np.abs(slope) > 1e-12 * rest @ np.abs(normals.T), slope, 0.0)[places.component]
     kink_distance, crossed = kink_offsets - inputs.mean_arguments(places).T @ normals.T, slope != 0

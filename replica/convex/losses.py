@@ -56,7 +56,7 @@ def quadratic_pieces(
     # denser towards the ends of a piece, to detect a loss that is only nearly quadratic
     end_shares = 0.5 * 10.0 ** -np.arange(5.0, 0, -1)
     probe_shares = np.concatenate([end_shares, [0.5], 1 - end_shares[::-1]])
-    coefficients = []
+    piece_coefficients = []
     for piece_low, piece_high in pairwise(piece_ends):
         probe_t = piece_low + (piece_high - piece_low) * probe_shares
         slopes, rho_values = derivative(probe_t), value(probe_t)
@@ -68,8 +68,8 @@ def quadratic_pieces(
         fits = np.allclose(b + q * probe_t, slopes, tol, tol)
         if not (fits and np.allclose(a + probe_t * (b + q * probe_t / 2), rho_values, tol, tol)):
             return None
-        coefficients.append((a, b, q))
-    return Pieces(kinks, tuple(coefficients))
+        piece_coefficients.append((a, b, q))
+    return Pieces(kinks, tuple(piece_coefficients))
 
 
 def bend_width(derivative: Function, bends: tuple[float, ...], kinks: tuple[float, ...]) -> float:
@@ -120,7 +120,7 @@ def proximal_by_newton(
         at_kink = (flat_start <= t0) & (t0 <= flat_end)
         prox_low, t_high = np.where(at_kink, kink, prox_low), np.where(at_kink, kink, t_high)
     t = np.clip(t0 - V * slope_at_t0 / (1 + V * second(t0)), prox_low, t_high)
-    last_step, converged = t_high - prox_low, np.zeros(t.shape, dtype=bool)
+    last_step, prox_converged = t_high - prox_low, np.zeros(t.shape, dtype=bool)
     for _ in range(100):  # a few are enough
         residual = t - t0 + V * derivative(t)
         close_enough = np.abs(residual) < slack
@@ -129,10 +129,10 @@ def proximal_by_newton(
         # a step must stay in the bracket and shrink: Newton's method may cycle
         accepted = (t - step >= prox_low) & (t - step <= t_high) & (np.abs(step) <= last_step / 2)
         next_t = np.where(accepted, t - step, np.where(close_enough, t, (prox_low + t_high) / 2))
-        next_t = np.where(converged, t, next_t)
+        next_t = np.where(prox_converged, t, next_t)
         t, last_step = next_t, np.abs(next_t - t)
-        converged |= close_enough | (last_step <= 1e-15 * np.maximum(1.0, np.abs(t)))
-        if converged.all():
+        prox_converged |= close_enough | (last_step <= 1e-15 * np.maximum(1.0, np.abs(t)))
+        if prox_converged.all():
             break
     return np.asarray(t)
 
@@ -221,16 +221,16 @@ class Loss:
             with np.errstate(all="ignore"):
                 rho_values = getattr(self, part)(t)
             if not (np.abs(rho_values) <= MAX_NUMBER).all():  # NaN too
-                allowed = f"elementwise and finite, up to {MAX_NUMBER:g} (numpy functions)"
-                raise InvalidArgument("loss", f"{self.name} ({part})", allowed)
+                allowed_rho = f"elementwise and finite, up to {MAX_NUMBER:g} (numpy functions)"
+                raise InvalidArgument("loss", f"{self.name} ({part})", allowed_rho)
             check_order("loss", f"{self.name} ({part})", getattr(self, part), t[None], rho_values)
         if (np.diff(rho_values.ravel()) < -1e-9 * np.abs(rho_values).max()).any():
             raise InvalidArgument("loss", self.name, "convex: its derivative must not decrease")
         if not self.kinks and np.ptp(self.derivative(np.array([-1e-9, 1e-9]))) > (
             0.1 * np.abs(rho_values).max()
         ):
-            allowed = "given where the derivative jumps, as here at 0: kinks=[0]"
-            raise InvalidArgument("kinks", self.kinks, allowed)
+            allowed_rho = "given where the derivative jumps, as here at 0: kinks=[0]"
+            raise InvalidArgument("kinks", self.kinks, allowed_rho)
         if self.kinks and self.pieces is None:
             rho_pieces = quadratic_pieces(self.value, self.derivative, self.kinks)
             object.__setattr__(self, "pieces", rho_pieces)
@@ -255,10 +255,10 @@ class Loss:
         """True if the loss is the same for opposite labels and predictions."""
         if self.kind == "margin":
             return True
-        t, kinks = np.geomspace(1e-3, 1e3, 400), np.array(self.kinks)
+        t, rho_kinks = np.geomspace(1e-3, 1e3, 400), np.array(self.kinks)
         with np.errstate(all="ignore"):
             is_even = np.allclose(self.value(t), self.value(-t), 1e-12, 0)
-        return bool(is_even and np.array_equal(kinks, -kinks[::-1]))
+        return bool(is_even and np.array_equal(rho_kinks, -rho_kinks[::-1]))
 
     @cached_property
     def width(self) -> float:
@@ -468,8 +468,8 @@ def loss(spec: Any) -> Loss:
         return PARAMETER_LOSSES[loss_name](loss_parameter)
     elif usual_loss_name:
         allowed_losses = f"{usual_loss_name}, as it is called here"
-    elif is_import_path(loss_text) and isinstance(named := import_object(spec, "loss"), Loss):
-        return named
+    elif is_import_path(loss_text) and isinstance(user_loss := import_object(spec, "loss"), Loss):
+        return user_loss
     else:
         allowed_losses += hint(loss_name, [*LOSSES, *PARAMETER_LOSSES])
     raise InvalidArgument("loss", spec, allowed_losses)

@@ -120,17 +120,17 @@ def fitted_rules(
             local, tau = panel_field.select(owner), labels.tau[..., 0]
             s, slope, square = average("score", labels, loss, local, each_tau=True)
             new_loss = average("residual", labels, loss, local.for_new_samples, each_tau=True)[2]
-            panel_sums = np.stack([s, slope, square, tau * s + local.tau_slope * slope, new_loss])
-            panel_sums *= labels.weights * factors[:, :, owner, None]
-            return panel_sums.reshape(-1, *tau.shape)
+            tau_sums = np.stack([s, slope, square, tau * s + local.tau_slope * slope, new_loss])
+            tau_sums *= labels.weights * factors[:, :, owner, None]
+            return tau_sums.reshape(-1, *tau.shape)
 
         # an error at one place may occur at all places
         tol = accuracy / (2 * REACH) / gaussian_density(places.z[0])
-        panels, panel_sums = _require_panels(average_over_tau(model, places, at_nodes, tol, order))
+        panels, tau_sums = _require_panels(average_over_tau(model, places, at_nodes, tol, order))
         place_splits = np.cumsum(np.bincount(panels.owner))[:-1]
         panel_ends = (np.split(x, place_splits) for x in (panels.low, panels.high))
         tau_ends.update(zip(_place_keys(places), zip(*panel_ends, strict=True), strict=True))
-        return panel_sums
+        return tau_sums
 
     def panel_sums(panels: Panels) -> Array:
         is_first = panels is first_panels
@@ -140,8 +140,8 @@ def fitted_rules(
             averages = over_tau(table.places, panel_field, factors)
         else:
             averages = (first_averages if is_first else given_kappa(table, panel_field)) * factors
-        kappa_terms = (averages * table.weights).reshape(-1, len(inputs.shares), panels.nodes.size)
-        return kappa_terms.sum(axis=1).reshape(-1, *panels.nodes.shape)
+        panel_terms = (averages * table.weights).reshape(-1, len(inputs.shares), panels.nodes.size)
+        return panel_terms.sum(axis=1).reshape(-1, *panels.nodes.shape)
 
     first_pair = field_on_panels(first_panels)
     first_averages = given_kappa(*first_pair)
@@ -153,13 +153,13 @@ def fitted_rules(
     accuracy = min(accuracy, jump_accuracy) if closed_form else accuracy
     panels, _ = _require_panels(halve_panels(panel_sums, first_panels, accuracy, max_panels=400))
     kappa_rule = Rule(*(panel_part[0] for panel_part in panels.rule(GAUSS_WEIGHTS)))
-    places, kappa_weights = inputs.places_and_weights(kappa_rule)
+    panel_places, panel_weights = inputs.places_and_weights(kappa_rule)
     if closed_form:
-        return places, kappa_weights, tau_rule(model, places, tau_level)
-    tau_low, high = zip(*(tau_ends[place] for place in _place_keys(places)), strict=True)
+        return panel_places, panel_weights, tau_rule(model, panel_places, tau_level)
+    tau_low, high = zip(*(tau_ends[place] for place in _place_keys(panel_places)), strict=True)
     owner = np.repeat(np.arange(len(tau_low)), [panel_part.size for panel_part in tau_low])
     tau, weights = Panels(owner, np.concatenate(tau_low), np.concatenate(high)).rule(GAUSS_WEIGHTS)
-    return places, kappa_weights, Rule(tau[..., None], weights)
+    return panel_places, panel_weights, Rule(tau[..., None], weights)
 
 
 def _factor_bounds(first_table: Table) -> Callable[[Table], Array]:
@@ -179,9 +179,9 @@ def _factor_bounds(first_table: Table) -> Callable[[Table], Array]:
     def bounds(table: Table) -> Array:
         offsets = ((combine.T @ table.offsets) ** 2).sum(axis=0)
         loadings = (table.loadings**2 / loading_size).sum(axis=(0, 1))
-        feature_size = feature_power_at(table) / feature_power
-        factors = [(1 + offsets + loadings) / 2, feature_size, feature_size, (1 + feature_size) / 2]
-        return np.stack([*factors, np.ones_like(feature_size)])[:, None]
+        power_ratio = feature_power_at(table) / feature_power
+        factors = [(1 + offsets + loadings) / 2, power_ratio, power_ratio, (1 + power_ratio) / 2]
+        return np.stack([*factors, np.ones_like(power_ratio)])[:, None]
 
     return bounds
 
