@@ -237,8 +237,8 @@ class CavityEquations:
     def response(self, forms: Forms) -> Array:
         """Traces k_b of K_b Q over dimension, (A,).  Eq. (21.10)"""
         class_forms = zip(self.samples, forms, strict=True)
-        traces = [np.tensordot(form.slopes / form.D, one.weights, 2) for one, form in class_forms]
-        return np.sum(traces, axis=0)
+        k_traces = [np.tensordot(form.slopes / form.D, one.weights, 2) for one, form in class_forms]
+        return np.sum(k_traces, axis=0)
 
     def derivatives(self, g: Array, G: Array, forms: Forms) -> Derivatives:
         """Derivatives, in g and G, of the right-hand side of (21.7) and of the traces k_b (21.10),

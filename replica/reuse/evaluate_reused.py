@@ -82,32 +82,32 @@ class Readout(CavityEquations):
     def quadratic(self, g: Array, G: Array, forms: Forms) -> tuple[Array, Array, Array]:
         """The quadratic function 2 S of (21.9) of the readout unknowns Theta: its matrix M (K, K),
         vector v (K,) and constant c, in Theta M Theta + 2 v Theta + c."""
-        A, F, row_places = self.kinds, len(G), self.places
-        K = row_places.pairs.stop
+        A, F, theta_at = self.kinds, len(G), self.places
+        K = theta_at.pairs.stop
         matrix_dtype = np.result_type(g, *(form.D for form in forms))
         M = np.zeros((K + 1,) * 2, matrix_dtype)  # the last for the rest of the field
-        M[row_places.fields, row_places.fields] = np.kron(
+        M[theta_at.fields, theta_at.fields] = np.kron(
             np.eye(len(self.sample_nodes.s) + 2), self.links
         )
-        along, own = (slice(end - F, end) for end in (row_places.m.start - F, row_places.m.start))
+        along, own = (slice(end - F, end) for end in (theta_at.m.start - F, theta_at.m.start))
         M[own, own] = -np.linalg.inv(G)
-        M[row_places.m, row_places.m] = np.eye(A) / self.dimension  # the price of m^2
-        M[row_places.initial, row_places.initial] = np.eye(A) / 2
-        M[row_places.pairs, row_places.pairs] = np.eye(A)
-        M[row_places.scalars, row_places.multipliers] = np.eye(2 * A)
-        M[row_places.multipliers, row_places.scalars] = np.eye(2 * A)
+        M[theta_at.m, theta_at.m] = np.eye(A) / self.dimension  # the price of m^2
+        M[theta_at.initial, theta_at.initial] = np.eye(A) / 2
+        M[theta_at.pairs, theta_at.pairs] = np.eye(A)
+        M[theta_at.scalars, theta_at.multipliers] = np.eye(2 * A)
+        M[theta_at.multipliers, theta_at.scalars] = np.eye(2 * A)
         scalar_noise = block_diag(*(n.scalar_noise for n in self.sample_nodes.neurons))
-        M[row_places.multipliers, row_places.multipliers] = -scalar_noise
+        M[theta_at.multipliers, theta_at.multipliers] = -scalar_noise
         for sample_class, form in zip(self.samples, forms, strict=True):
             # fields at q = 0, and what q adds
             w, field_start = sample_class.weights.sum(axis=1), sample_class.along[..., 0].copy()
             field_start[-2] = field_start[-1]
-            linear_fields = np.zeros((len(w), 5 * A, K + 1))
+            sample_fields = np.zeros((len(w), 5 * A, K + 1))
             field_map = np.einsum("ke,fg->efkg", field_start, np.eye(F))
-            linear_fields[:, :F, row_places.fields] = field_map.reshape(len(w), F, -1)
-            linear_fields[:, F:, row_places.multipliers] = -np.eye(2 * A) / self.sample_nodes.alpha0
-            form_image = form.S @ linear_fields
-            M += np.tensordot(linear_fields * w[:, None, None], form_image, ((0, 1), (0, 1)))
+            sample_fields[:, :F, theta_at.fields] = field_map.reshape(len(w), F, -1)
+            sample_fields[:, F:, theta_at.multipliers] = -np.eye(2 * A) / self.sample_nodes.alpha0
+            form_image = form.S @ sample_fields
+            M += np.tensordot(sample_fields * w[:, None, None], form_image, ((0, 1), (0, 1)))
             M[along, along] += np.tensordot(w, form.S[:, :F, :F], 1)
             if sample_class.read:
                 X = self.read(sample_class, form, g)
@@ -118,24 +118,24 @@ class Readout(CavityEquations):
     def read(self, sample_class: SampleClass, form: Form, g: Array) -> Array:
         """Linear function w f + y' of every sample, whose square over D enters 2 S: coefficients
         (E, Q, K + 1) in the K unknowns and, last, the label."""
-        unknowns, F = self.places, 3 * self.kinds
+        theta_at, F = self.places, 3 * self.kinds
         E, Q = sample_class.weights.shape
-        X = np.zeros((E, Q, unknowns.pairs.stop + 1), g.dtype)
+        X = np.zeros((E, Q, theta_at.pairs.stop + 1), g.dtype)
         read_fields = sample_class.along[..., None] * form.w[..., :F]
-        X[..., unknowns.fields] = np.moveaxis(read_fields, 0, 2).reshape(E, Q, -1)
+        X[..., theta_at.fields] = np.moveaxis(read_fields, 0, 2).reshape(E, Q, -1)
         root_g = np.sqrt(g)[:, None, None, None]
         coefficients = -np.moveaxis(root_g * sample_class.coefficients, 0, 2)
-        X[..., unknowns.m], X[..., unknowns.initial] = coefficients[..., 0], coefficients[..., 3]
-        X[..., unknowns.scalars] = coefficients[..., 1:3].reshape(E, Q, -1)
-        X[..., unknowns.pairs] = coefficients[..., 4]
-        X[..., unknowns.multipliers] = form.w[..., F:] / -self.sample_nodes.alpha0
+        X[..., theta_at.m], X[..., theta_at.initial] = coefficients[..., 0], coefficients[..., 3]
+        X[..., theta_at.scalars] = coefficients[..., 1:3].reshape(E, Q, -1)
+        X[..., theta_at.pairs] = coefficients[..., 4]
+        X[..., theta_at.multipliers] = form.w[..., F:] / -self.sample_nodes.alpha0
         X[..., -1] = sample_class.labels
         return X
 
     def slope_in_covariance(self, theta: Array, g: Array, G: Array, forms: Forms) -> Array:
         """Derivative (F, F) of 2 S in G where the unknowns ``theta`` are held: dQ = -Q dG Q."""
-        F, unknowns = len(G), self.places
-        theta_fields, zeta = theta[unknowns.fields].reshape(-1, F), theta[unknowns.multipliers]
+        F, theta_at = len(G), self.places
+        theta_fields, zeta = theta[theta_at.fields].reshape(-1, F), theta[theta_at.multipliers]
         own_field = np.linalg.solve(G, theta_fields[-1])
         covariance_slope = np.outer(own_field, own_field)
         for sample_class, form in zip(self.samples, forms, strict=True):
@@ -150,7 +150,7 @@ class Readout(CavityEquations):
 
     def errors(self, cavity: Cavity) -> ReadoutPoint:
         """Errors and overlaps of the readout.  Eqs. (21.9)-(21.13)"""
-        s, (g, G, *_), A, unknowns = self.sample_nodes, cavity, self.kinds, self.places
+        s, (g, G, *_), A, theta_at = self.sample_nodes, cavity, self.kinds, self.places
         D = len(s.s)
         cavity_forms = self.forms(g, G)
         M, v, c = self.quadratic(g, G, cavity_forms)
@@ -194,11 +194,11 @@ class Readout(CavityEquations):
 
         fresh_features = Features(*map(np.array, zip(*(n.fresh for n in s.neurons), strict=True)))
         mu1, mu2 = fresh_features.slope_omega, fresh_features.variance
-        fields = theta[unknowns.fields].reshape(D + 2, A, 3)[:-1, :, 1]  # of V, along s and e_n
-        m, chi = sqrt_g * theta[unknowns.m], sqrt_g * theta[unknowns.scalars].reshape(A, 2)[:, 1]
+        fields = theta[theta_at.fields].reshape(D + 2, A, 3)[:-1, :, 1]  # of V, along s and e_n
+        m, chi = sqrt_g * theta[theta_at.m], sqrt_g * theta[theta_at.scalars].reshape(A, 2)[:, 1]
         linear_part = np.einsum("b,kb,bn,kn->n", sqrt_g, fields, mu1, np.vstack([s.s, s.q]))
         prediction = m @ fresh_features.mean + chi @ fresh_features.scalars[:, 1] + linear_part
-        prediction += sqrt_g * theta[unknowns.initial] @ fresh_features.initial
+        prediction += sqrt_g * theta[theta_at.initial] @ fresh_features.initial
         mu1_products = (mu1 * s.weights) @ mu1.T
         bias = float(s.weights @ (s.target - prediction) ** 2 + np.sum(mu1_products * mean_Q1))
         error_variance = float(np.sum(mu1_products * rows_Q1) + q2 @ mu2 @ s.weights)
@@ -242,16 +242,16 @@ def evaluate_reused(
     InvalidArgument
         If the loss is not the square, or more samples are reused than the step has.
     """
-    accepted = 1e-3  # on the finest rule, where no tolerance is asked for: large rates, few samples
+    finest_error = 1e-3  # on the finest rule without a tolerance: large rates, few samples
     network_rows: Any = model.rows
     if not loss.is_square:
         raise InvalidArgument("loss", loss.name, "the square where samples of the step are reused")
     if (most := network_rows.reuse * alpha.max()) > network_rows.step.alpha0 * (1 + 1e-12):
-        allowed = f"at least reuse * alpha, {most:g}: the step has all samples that are reused"
-        raise InvalidArgument("alpha0", network_rows.step.alpha0, allowed)
+        least_alpha0 = f"at least reuse * alpha, {most:g}: the step has all samples that are reused"
+        raise InvalidArgument("alpha0", network_rows.step.alpha0, least_alpha0)
     evaluation, count = Evaluation(len(alpha)), len(alpha)
     starts: list[Cavity | None] = [None] * count
-    tol, accepted_error = (REUSE_QUADRATURE_TOLERANCE, accepted) if tol is None else (tol, tol)
+    tol, accepted_error = (REUSE_QUADRATURE_TOLERANCE, finest_error) if tol is None else (tol, tol)
     neuron_kinds = tuple(tuple(kind_values.tolist()) for kind_values in network_rows.kinds)
     kind_shares = tuple(np.ravel(1.0 if model.fractions is None else model.fractions).tolist())
     overlap_sizes = len(kind_shares), len(kind_shares), 1 + network_rows.row_norms
@@ -276,8 +276,8 @@ def evaluate_reused(
                 point_cavity = None
                 continue
             errors_before = np.array([evaluation.test_error[i], evaluation.train_error[i]])
-            error_change = np.abs(errors_before / [point.test, point.train] - 1).max()
-            error_change = np.nan_to_num(error_change, nan=np.inf)  # of the first nodes
+            rule_change = np.abs(errors_before / [point.test, point.train] - 1).max()
+            rule_change = np.nan_to_num(rule_change, nan=np.inf)  # of the first nodes
             special = point.overlaps.theta[:, : 1 + network_rows.row_norms]
             is_lost = point.test < IN_DOUBT * float(nodes.weights @ nodes.y**2) or point.train < 0
             evaluation.store(
@@ -289,11 +289,11 @@ def evaluate_reused(
                 train_loss=point.train / 2,
                 classification_error=point.classification if model.labels.binary else np.nan,
                 residual=point.residual,
-                quadrature_error=error_change,
+                quadrature_error=rule_change,
                 iterations=evaluation.iterations[i] + point_cavity.iterations,
                 nodes=nodes.weights.size,
                 converged=point.residual <= REUSE_RESIDUAL_TOLERANCE,
-                open=error_change > tol,
+                open=rule_change > tol,
             )
             point_cavity = point_cavity if evaluation.converged[i] else None
             if is_lost:
@@ -304,6 +304,6 @@ def evaluate_reused(
         solve_on_growing_tables(evaluation, np.arange(count), solve_on, level)
     evaluation.open &= evaluation.quadrature_error > accepted_error
     evaluation.close(REUSE_RESIDUAL_TOLERANCE)
-    for overlap in evaluation.overlaps:
-        overlap[~evaluation.converged] = np.nan
+    for reused_overlap in evaluation.overlaps:
+        reused_overlap[~evaluation.converged] = np.nan
     return evaluation

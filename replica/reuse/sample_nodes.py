@@ -31,8 +31,8 @@ def sample_nodes(
     kinks_on_axes: list[list[float]] = [[] for _ in range(D)]
     for v, t in label_law.mean.planes:  # of a kink across an axis
         if np.count_nonzero(v) == 1:
-            kink_axis = int(np.flatnonzero(v)[0])
-            kinks_on_axes[kink_axis].append(t / v[kink_axis])
+            s_axis = int(np.flatnonzero(v)[0])
+            kinks_on_axes[s_axis].append(t / v[s_axis])
     s_grid = tensor_rule(
         *(rule_between_kinks(nodes_along(nodes, D), each) for each in kinks_on_axes)
     )
