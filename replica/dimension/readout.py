@@ -232,17 +232,17 @@ class _Fit(NamedTuple):
 
 def _fit(table: LoadedTable, alpha: Array, V: Array, leverage: Array) -> _Fit:
     """Ridge regression at responses V (P, 2) and a ``leverage`` (P, N)."""
-    group, phi = LeveragedGroup(table, leverage), table.regressors
-    R = group.shrinkage(V)
-    conjugates = group.conjugates(V, alpha)
-    susceptibility = group.susceptibility(V, conjugates, alpha)
-    prior_penalty = susceptibility.penalty * group.prices(V, conjugates)
+    leveraged, phi = LeveragedGroup(table, leverage), table.regressors
+    R = leveraged.shrinkage(V)
+    conjugates = leveraged.conjugates(V, alpha)
+    susceptibility = leveraged.susceptibility(V, conjugates, alpha)
+    prior_penalty = susceptibility.penalty * leveraged.prices(V, conjugates)
     root = _prior_roots(prior_penalty, susceptibility)
-    transposed = root.swapaxes(1, 2)
-    prior_average = transposed @ _averages(table, table.weights * R) @ root
+    root_T = root.swapaxes(1, 2)
+    prior_average = root_T @ _averages(table, table.weights * R) @ root
     inner = np.linalg.inv(np.eye(len(phi)) + prior_average)
-    H_inverse = root @ inner @ transposed
-    return _Fit(group, R, susceptibility, H_inverse, root @ inner @ inner @ transposed, conjugates)
+    H_inverse = root @ inner @ root_T
+    return _Fit(leveraged, R, susceptibility, H_inverse, root @ inner @ inner @ root_T, conjugates)
 
 
 def class_error(table: Table, centre: Array, variance: Array) -> Array:

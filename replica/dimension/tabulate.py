@@ -234,21 +234,21 @@ def loaded_table(
     mu1 = features.first / np.sqrt(bulk_variance)
     by_norm = model.student.second_hermite(shift_along_u, bulk_variance) / (2 * bulk_variance)
     hermite, of_rows = _loading_functions(model, shift_along_u, loading_axes, x_weights, c)
-    square = features.mean**2 + features.first**2 + features.variance + model.feature_noise
-    mu2sq = np.maximum(square - of_rows - c * mu1**2, 0.0)  # Eq. (23.5)
+    feature_square = features.mean**2 + features.first**2 + features.variance + model.feature_noise
+    mu2sq = np.maximum(feature_square - of_rows - c * mu1**2, 0.0)  # Eq. (23.5)
     offsets = np.vstack([mean_feature, _leading(hermite, x_weights, dimension, x_weights @ mu2sq)])
     special_loadings = mu1 * kappa
     if model.rows.v > 0:
         special_loadings = np.insert(special_loadings, DELTA, by_norm, axis=0)
     offset_count, N, one_share = len(offsets), len(x_weights), np.ones(1)
-    constant_offset = np.ones((int(model.intercept), N))
+    intercept_offset = np.ones((int(model.intercept), N))
     return LoadedTable(
         weights=x_weights,
         places=input_places,
         kappa=kappa,
         mean=np.zeros((0, N)),
         root=np.zeros((0, 0, N)),
-        offsets=np.vstack([offsets, constant_offset]),
+        offsets=np.vstack([offsets, intercept_offset]),
         mu1=mu1[None],
         mu2sq=mu2sq[None],
         loadings=special_loadings[None],
@@ -288,11 +288,11 @@ def _loading_axes(rows: LoadedRows, dimension: float) -> Array:
     """Vectors (k, n + 1) whose products a_k with an input are the coefficients in s.x of
     independent standard normal coordinates of the loadings, those of largest E a_k^2 first."""
     C = rows.loading_covariance
-    second_moment = np.eye(len(C))
-    second_moment[:-1, :-1] = rows.second
+    coordinate_moment = np.eye(len(C))
+    coordinate_moment[:-1, :-1] = rows.second
     loading_values, loading_vectors = np.linalg.eigh(C)
     loading_root = (loading_vectors * np.sqrt(np.maximum(loading_values, 0.0))) @ loading_vectors.T
-    leading_axes = np.linalg.eigh(loading_root @ second_moment @ loading_root)[1][:, ::-1]
+    leading_axes = np.linalg.eigh(loading_root @ coordinate_moment @ loading_root)[1][:, ::-1]
     return np.asarray((loading_root @ leading_axes).T / np.sqrt(dimension))
 
 
