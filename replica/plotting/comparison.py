@@ -70,14 +70,14 @@ def plot_comparison(
     """
     theories = {label: with_all_axes(theory) for label, theory in (theories or {}).items()}
     points = with_all_axes(points)
-    compared = "source" in points.dims
-    if compared:
+    has_differences = "source" in points.dims
+    if has_differences:
         points = points.sel(source="simulation", drop=True)
     name = error_drawn(points.data_vars, error)
     errors = list(STYLES) if name == "test_error" else [name]
     figure = LineFigure.of(points, name, ax)
     ax, abscissa, lines = figure.ax, figure.abscissa, figure.lines
-    difference_panels = figure_elements.panels_below(ax, 0.25) if compared else []
+    difference_panels = figure_elements.panels_below(ax, 0.25) if has_differences else []
     # other theories than the first: thin, and of another colour where colours tell nothing else, or
     # broken; theories of infinite dimension: pale, and below
     thin_line: dict[str, Any] = {"linewidth": 1.0}
@@ -86,19 +86,19 @@ def plot_comparison(
     styles = {label: pale_line if label == LIMIT else thin_line for label in [*theories][1:]}
     for line, error_name in product(lines, errors):
         for label, theory in theories.items():
-            style = dict(styles.get(label, {}))
-            if style.get("linestyle") == "-." and error_name != name:
-                style["linestyle"] = ":"
+            line_style = dict(styles.get(label, {}))
+            if line_style.get("linestyle") == "-." and error_name != name:
+                line_style["linestyle"] = ":"
             if theory.sizes[abscissa] < 3:  # errors that a line does not show
-                style |= {"marker": "_", "markersize": 14}
+                line_style |= {"marker": "_", "markersize": 14}
             legend_label = line.label if error_name == name and label not in styles else ""
-            figure.draw_line(line, error_name, 0, theory, label=legend_label, **style)
+            figure.draw_line(line, error_name, 0, theory, label=legend_label, **line_style)
         for at, _, look in _by_theory(points, line.at, error_name, line.colour):
             # thin bars, as those of two lines may overlap
-            style = look | {"elinewidth": 0.8, "capthick": 0.8}
-            style["label"] = line.label if error_name == name and not theories else ""
+            point_style = look | {"elinewidth": 0.8, "capthick": 0.8}
+            point_style["label"] = line.label if error_name == name and not theories else ""
             bars = at[error_name], at[f"{error_name}_stderr"]
-            figure_elements.draw_points(ax, at[abscissa], *bars, **style)
+            figure_elements.draw_points(ax, at[abscissa], *bars, **point_style)
     figure_elements.set_scale(ax, points[abscissa].values)
     figure_elements.from_zero(ax)
     for panel in difference_panels:

@@ -111,11 +111,11 @@ class LineFigure(NamedTuple):
 
     def mark_noted(self, curve: "xarray.Dataset") -> None:
         """Draw open the points of a data set whose errors may be off, as a note says."""
-        noted = curve.get("noted", curve[self.name] * 0) > 0  # NaN where a point was taken out
-        if not noted.any():
+        noted_marks = curve.get("noted", curve[self.name] * 0) > 0  # NaN of a point taken out
+        if not noted_marks.any():
             return
         for line in self.lines:
-            values = curve[self.name].where(noted).sel(line.at)
+            values = curve[self.name].where(noted_marks).sel(line.at)
             figure_elements.draw_noted(self.ax, curve[self.abscissa], values, color=line.colour)
         figure_elements.draw_noted(self.ax, [], [], color="0.3", label="may be off: see its note")
 
@@ -223,8 +223,8 @@ def plot_curve(
         figure_elements.from_zero(figure.ax)
     if len(errors) > 1:
         # it may then lie below the training error
-        has_noise = np.any(curve.get("noise", curve.attrs.get("noise", 0)) > 0)
-        theory_labels = ["test error, without label noise"] * bool(has_noise)
+        curve_has_noise = np.any(curve.get("noise", curve.attrs.get("noise", 0)) > 0)
+        theory_labels = ["test error, without label noise"] * bool(curve_has_noise)
         point_marks = figure_elements.marks_of(curve[name].sel(figure.lines[0].at), few_marks)
         point_marks.pop("markevery", None)
         markers = dict.fromkeys(errors, point_marks) if points is None else MARKERS
@@ -362,21 +362,21 @@ def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
     >>> ax = plot_optima(learning_curve(step, beta=[0.5, 1], alpha=[0.5, 1, 2], lam="best"))
     """
     curve = with_all_axes(curve)
-    name = names.error_drawn(curve.data_vars)
-    if is_map(curve, name):
-        return plot_heat_map(curve, ax, error=name)
-    searched = [best_name for best_name in names.BEST_OF if best_name in curve.data_vars]
-    if not searched:
-        allowed = 'one of learning_curve(..., lam="best"), or eta="best"'
-        raise InvalidArgument("curve", None, allowed)
-    figure = LineFigure.of(curve, name, ax)
+    error_name = names.error_drawn(curve.data_vars)
+    if is_map(curve, error_name):
+        return plot_heat_map(curve, ax, error=error_name)
+    best_names = [best_name for best_name in names.BEST_OF if best_name in curve.data_vars]
+    if not best_names:
+        allowed_curve = 'one of learning_curve(..., lam="best"), or eta="best"'
+        raise InvalidArgument("curve", None, allowed_curve)
+    figure = LineFigure.of(curve, error_name, ax)
     ax, x = figure.ax, curve[figure.abscissa].values
-    best_panels = figure_elements.panels_below(ax, *[0.3] * len(searched))
-    figure.draw_errors([name])
+    best_panels = figure_elements.panels_below(ax, *[0.3] * len(best_names))
+    figure.draw_errors([error_name])
     at_end: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "markersize": 4}
-    at_edge = curve.at_edge.astype(str)  # of a point that was taken out it is NaN
-    for best_name, panel in zip(searched, best_panels, strict=True):
-        values_at_edge = curve[best_name].where(at_edge.str.contains(rf"\b{best_name}\b"))
+    edge_names = curve.at_edge.astype(str)  # of a point that was taken out it is NaN
+    for best_name, panel in zip(best_names, best_panels, strict=True):
+        values_at_edge = curve[best_name].where(edge_names.str.contains(rf"\b{best_name}\b"))
         for line in figure.lines:
             figure.draw_line(line, best_name, ax=panel)
             panel.plot(x, values_at_edge.sel(line.at), "o", color=line.colour, **at_end)
@@ -385,11 +385,11 @@ def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
         panel.set_ylabel(f"best {names.symbol(best_name)}")
         panel.margins(y=0.2)
         figure_elements.set_scale(panel, curve[best_name].values.ravel(), "y")
-        lowest, high = panel.get_ylim()
-        if high < 1.05 * lowest:  # it hardly varies, and digits that are not known would be drawn
-            panel.set_ylim(0.95 * lowest, 1.05 * high)
+        y_low, y_high = panel.get_ylim()
+        if y_high < 1.05 * y_low:  # it hardly varies, and digits that are not known would be drawn
+            panel.set_ylim(0.95 * y_low, 1.05 * y_high)
         if legend_box := figure_elements.add_legend(panel).get_legend():
             legend_box.set_frame_on(True)  # its circle looks like a point
     figure_elements.set_scale(ax, x)
     figure_elements.from_zero(ax)
-    return figure.finish([name], best_panels)
+    return figure.finish([error_name], best_panels)

@@ -71,8 +71,8 @@ def check_latex() -> None:
     import matplotlib
 
     if matplotlib.rcParams["text.usetex"] and shutil.which("latex") is None:
-        allowed = "False in the settings of matplotlib: LaTeX is not installed"
-        raise InvalidArgument("text.usetex", True, allowed)
+        allowed_usetex = "False in the settings of matplotlib: LaTeX is not installed"
+        raise InvalidArgument("text.usetex", True, allowed_usetex)
 
 
 def axes(ax: "Axes | None") -> "Axes":
@@ -131,8 +131,8 @@ def draw_points(ax: "Axes", x: ArrayLike, mean: ArrayLike, stderr: ArrayLike, **
 
 def draw_band(ax: "Axes", x: Array, mean: ArrayLike, stderr: ArrayLike, **style: Any) -> None:
     """Shade two standard errors around means (N,) at ``x``, as far as both are known."""
-    mean, band_width = np.asarray(mean), BARS * np.asarray(stderr)
-    ax.fill_between(x, mean - band_width, mean + band_width, alpha=0.2, linewidth=0, **style)
+    mean, band_height = np.asarray(mean), BARS * np.asarray(stderr)
+    ax.fill_between(x, mean - band_height, mean + band_height, alpha=0.2, linewidth=0, **style)
 
 
 def is_logarithmic(x: Array) -> bool:
@@ -167,9 +167,9 @@ def spaced(x: Array, count: int = 101) -> Array:
 def marks_of(y: ArrayLike, few: int = FEW) -> dict[str, Any]:
     """Style of a line through the values ``y``: marks on all where a ``few`` are known, else on
     those whose neighbours are not."""
-    is_known = np.isfinite(np.asarray(y, dtype=float))
-    beside = np.pad(is_known, 1)
-    alone_or_few = is_known if is_known.sum() <= few else is_known & ~(beside[:-2] | beside[2:])
+    y_known = np.isfinite(np.asarray(y, dtype=float))
+    beside = np.pad(y_known, 1)
+    alone_or_few = y_known if y_known.sum() <= few else y_known & ~(beside[:-2] | beside[2:])
     marked = np.flatnonzero(alone_or_few).tolist()
     return {"marker": ".", "markersize": 6, "markevery": marked} if marked else {}
 
@@ -277,11 +277,11 @@ def panels_below(ax: "Axes", *shares: float) -> list["Axes"]:
         1 + len(shares), 1, height_ratios=[1 - sum(shares), *shares], hspace=0.05
     )
     ax.set_subplotspec(upper_panel)
-    panels = [figure.add_subplot(grid_cell, sharex=ax) for grid_cell in lower_panels]
-    for panel in [ax, *panels[:-1]]:
+    cut_panels = [figure.add_subplot(grid_cell, sharex=ax) for grid_cell in lower_panels]
+    for panel in [ax, *cut_panels[:-1]]:
         panel.tick_params(labelbottom=False)
-    figure.align_ylabels([ax, *panels])
-    return panels
+    figure.align_ylabels([ax, *cut_panels])
+    return cut_panels
 
 
 def add_legend(ax: "Axes", below: Sequence["Axes"] = ()) -> "Axes":
@@ -319,16 +319,16 @@ def add_legend(ax: "Axes", below: Sequence["Axes"] = ()) -> "Axes":
     under: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "borderaxespad": 0}
     under["bbox_transform"] = legend_transform
     for rows in range(1, len(entries[0]) + 1):
-        columns = -(-len(entries[0]) // rows)
-        legend_box = lowest.legend(*entries, **options, **under, ncols=columns)
-        excess = legend_box.get_window_extent().width - (right - left)
-        if excess > 0 and columns <= 2:  # long texts are broken rather than take a line of the page
+        ncols = -(-len(entries[0]) // rows)
+        legend_box = lowest.legend(*entries, **options, **under, ncols=ncols)
+        legend_excess = legend_box.get_window_extent().width - (right - left)
+        if legend_excess > 0 and ncols <= 2:  # long texts are broken: each would take a line
             widest_text = max(text.get_window_extent().width for text in legend_box.get_texts())
             for text in legend_box.get_texts():
                 text_parts = text.get_text().split(", ")
-                text.set_text(in_lines(text, text_parts, ", ", widest_text - excess / columns))
-            excess = legend_box.get_window_extent().width - (right - left)
-        if excess <= 0:
+                text.set_text(in_lines(text, text_parts, ", ", widest_text - legend_excess / ncols))
+            legend_excess = legend_box.get_window_extent().width - (right - left)
+        if legend_excess <= 0:
             break
     figure.draw_without_rendering()
     return ax

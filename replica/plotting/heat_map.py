@@ -66,8 +66,8 @@ def plot_heat_map(
     draw_heat_map(ax, x, y, map_values, names.DRAWN[name] + at_best)
     if np.isfinite(map_values).any() and name not in names.BEST_OF:
         j, i = np.unravel_index(np.nanargmin(map_values), map_values.shape)
-        at_edge = i in (0, x.size - 1) or j in (0, y.size - 1)
-        edge_note = ", at the edge" if at_edge else ""
+        at_map_edge = i in (0, x.size - 1) or j in (0, y.size - 1)
+        edge_note = ", at the edge" if at_map_edge else ""
         mark_smallest(ax, map_values[j, i], {x_name: x[i], y_name: y[j]}, edge_note)
     x_label, y_label = (names.axis_label(curve, dim) for dim in (x_name, y_name))
     return finish(ax, x_label, y_label, names.shared_settings(curve))
@@ -85,14 +85,14 @@ def draw_heat_map(
 ) -> None:
     """``values`` (y, x) as colours with a bar called ``label``, and contours of them, or of others,
     at its ticks; grey where nothing is known."""
-    unknown = "0.85"  # the colour of values that are not known
+    unknown_grey = "0.85"  # the colour of values that are not known
     from matplotlib.colors import LogNorm
 
     finite = values[np.isfinite(values)]
     if finite.size < values.size:
-        ax.fill_between([], [], color=unknown, label="not converged")
+        ax.fill_between([], [], color=unknown_grey, label="not converged")
     wide = finite.size > 0 and finite.min() > 0 and finite.max() / finite.min() > WIDE_RANGE
-    ax.set_facecolor(unknown)
+    ax.set_facecolor(unknown_grey)
     norm = LogNorm() if wide else None
     mesh = ax.pcolormesh(x, y, values, cmap=COLOUR_MAP, shading="nearest", norm=norm)
     set_scale(ax, x)
@@ -142,8 +142,8 @@ def mark_smallest(ax: "Axes", error: float, at: dict[str, float], note: str = ""
     """A star at the smallest ``error``: at the place that ``at`` names, (x, y) or x alone.  Its
     label ends with the ``note``."""
     place_text = " and ".join(names.setting(name, value) for name, value in at.items())
-    x, y = [*at.values(), error][:2]
-    mark_place(ax, x, y, f"smallest ${names.number_text(error)}$ at {place_text}{note}")
+    star_x, star_y = [*at.values(), error][:2]
+    mark_place(ax, star_x, star_y, f"smallest ${names.number_text(error)}$ at {place_text}{note}")
 
 
 def mark_place(ax: "Axes", x: float, y: float, label: str) -> None:

@@ -46,8 +46,8 @@ def at_best(curve: Any, error: str) -> str:
     unless it is of this error; else empty."""
     of_alphas = ["alpha"] * ("alpha" in curve.data_vars)  # scikit-learn's, of a ProbeCurve
     searched = [name for name in BEST_OF if "at_edge" in curve and name in curve.data_vars]
-    of_loss = "loss" in curve.attrs  # of a ProbeCurve of another loss than the square
-    minimised, words = ("loss_error", "loss") if of_loss else ("test_error", "squared error")
+    other_loss = "loss" in curve.attrs  # of a ProbeCurve of another loss than the square
+    minimised, words = ("loss_error", "loss") if other_loss else ("test_error", "squared error")
     label = best_label(searched + of_alphas)
     return f"{label} of the {words}" if label and error != minimised else label
 
@@ -60,11 +60,11 @@ def best_label(searched: Sequence[str]) -> str:
 def error_drawn(known: Container[Any], error: str | None = None) -> str:
     """Error to draw: ``error``, if it is ``known``, or by default the most important one."""
     default_error = "classification_error" if "classification_error" in known else "test_error"
-    name = default_error if error is None else error
-    if name not in DRAWN or name not in known:
-        allowed = ", ".join(error_label for error_label in DRAWN if error_label in known)
-        raise InvalidArgument("error", error, f"one of {allowed}")
-    return name
+    error_name = default_error if error is None else error
+    if error_name not in DRAWN or error_name not in known:
+        allowed_errors = ", ".join(error_label for error_label in DRAWN if error_label in known)
+        raise InvalidArgument("error", error, f"one of {allowed_errors}")
+    return error_name
 
 
 def axis_label(curve: Any, dim: str) -> str:
@@ -95,16 +95,16 @@ def setting(name: str, value: Any) -> str:
             return THEORIES[value]
         if value in LABELS:
             return f"${symbol(name).strip('$')} = {symbol(value).strip('$')}$"
-        text = f"{name.replace('_', ' ')} {plain(value)}"
-        return re.sub(r"^(classes .+) -1, (.+) \+1$", r"\1 → $-1$, \2 → $+1$", text)
+        setting_text = f"{name.replace('_', ' ')} {plain(value)}"
+        return re.sub(r"^(classes .+) -1, (.+) \+1$", r"\1 → $-1$, \2 → $+1$", setting_text)
     sign, number = symbol(name).strip("$"), ", ".join(map(number_text, np.atleast_1d(value)))
     return f"${sign} = {number}$" if "$" in symbol(name) else f"{name} = ${number}$"
 
 
 def class_names(model: Any) -> list[str]:
     """Names of the classes of a given layer or sample, in their order; else -1 and +1."""
-    names = getattr(model, "names", None) or getattr(model, "classes", None)
-    return [str(name) for name in names or ("-1", "+1")]
+    given_names = getattr(model, "names", None) or getattr(model, "classes", None)
+    return [str(name) for name in given_names or ("-1", "+1")]
 
 
 def shared_settings(curve: Any, varying: Container[str] = ()) -> dict[str, Any]:
@@ -121,8 +121,8 @@ def shared_settings(curve: Any, varying: Container[str] = ()) -> dict[str, Any]:
 def with_theory(described: Mapping[str, Any], known: Container[str]) -> dict[str, Any]:
     """Settings with the theory where it goes without saying: the sRF's of a step, which ``known``
     names tell.  Beside a simulation the legend says which theory it is."""
-    of_step = "alpha0" in known or "steps" in known
-    theory_unsaid = of_step and "theory" not in known and "seeds" not in known
+    settings_of_step = "alpha0" in known or "steps" in known
+    theory_unsaid = settings_of_step and "theory" not in known and "seeds" not in known
     return {**described} | ({"theory": "srf"} if theory_unsaid else {})
 
 
@@ -154,7 +154,7 @@ def settings(described: Mapping[str, Any]) -> list[str]:
     ['tanh student', 'sin target', '$\\\\tilde\\\\eta = 3$']
     """
     # attributes to run a simulation again, not its problem
-    unstated = ("simulated", "test_samples", "rng", "spawn_key", "versions")
+    unstated_settings = ("simulated", "test_samples", "rng", "spawn_key", "versions")
     title_pieces = []
     named_first = {name: described[name] for name in ("student", "target") if name in described}
     for name, stated in (named_first | dict(described)).items():
@@ -164,7 +164,7 @@ def settings(described: Mapping[str, Any]) -> list[str]:
         value = plain_law(value) if name in LAWS and np.ndim(value) == 2 else value
         is_zero = name in ("noise", "step_noise", "bias") and value == 0
         is_off = value is None or value is False or is_zero
-        if is_off or name in unstated or len(str(value)) > 40:
+        if is_off or name in unstated_settings or len(str(value)) > 40:
             continue
         nested = np.ndim(value) == 2
         if name in (*named_first, "loss"):

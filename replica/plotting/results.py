@@ -45,8 +45,8 @@ def plot_confusion(point: Any, ax: "Axes | None" = None) -> "Axes":
     >>> ax = plot_confusion(solve(sample, samples=50, lam=0.1))  # as .plot_confusion()
     """
     if getattr(point, "confusion", None) is None or not point.converged:
-        allowed = "a converged solution of classes, or of labels -1 and 1, of what is given"
-        raise InvalidArgument("point", type(point).__name__, allowed)
+        allowed_point = "a converged solution of classes, or of labels -1 and 1, of what is given"
+        raise InvalidArgument("point", type(point).__name__, allowed_point)
     ax, percents = axes(ax), 100 * point.confusion
     classes = class_names(point.model)
     ax.set_facecolor("0.85")
@@ -96,11 +96,11 @@ def plot_spectrum(
     if spectrum is None:
         if eigenvalues is None:
             raise InvalidArgument("spectrum", None, "given, unless there are eigenvalues")
-        known = np.ravel(eigenvalues)
-        known = known[known > 1e-12 * known.max()]  # others are 0 up to rounding
-        logarithmic = bool(known.max() > LOGARITHMIC * known.min())
-        label = "simulated eigenvalues (no theory)"
-        _draw_histogram(ax, eigenvalues, known.min(), known.max(), logarithmic, label)
+        nonzero_x = np.ravel(eigenvalues)
+        nonzero_x = nonzero_x[nonzero_x > 1e-12 * nonzero_x.max()]  # others are 0 up to rounding
+        logarithmic = bool(nonzero_x.max() > LOGARITHMIC * nonzero_x.min())
+        bars_label = "simulated eigenvalues (no theory)"
+        _draw_histogram(ax, eigenvalues, nonzero_x.min(), nonzero_x.max(), logarithmic, bars_label)
         ax.set_xscale("log" if logarithmic else "linear")
         return finish(ax, EIGENVALUE, DENSITIES[logarithmic])
     intervals = [spectrum.grid(k, 200) for k in range(len(spectrum.edges))]
@@ -113,14 +113,14 @@ def plot_spectrum(
         density_lines[k] = x[is_visible], y[is_visible]
     density_lines = [_to_edges(spectrum, k, *line) for k, line in enumerate(density_lines)]
     lowest_x, high = min(x[0] for x, _ in density_lines), max(x[-1] for x, _ in density_lines)
-    width = None if eigenvalues is None else np.shape(eigenvalues)[-1]
-    outliers = {"theory": [x for x in spectrum.outliers_at(width) if x > high], "simulated": []}
+    matrix_p = None if eigenvalues is None else np.shape(eigenvalues)[-1]
+    outliers = {"theory": [x for x in spectrum.outliers_at(matrix_p) if x > high], "simulated": []}
     if eigenvalues is not None:
-        simulated = spectrum.outliers_among(eigenvalues)
-        outliers["simulated"] = simulated[np.isfinite(simulated)].tolist()
+        simulated_outliers = spectrum.outliers_among(eigenvalues)
+        outliers["simulated"] = simulated_outliers[np.isfinite(simulated_outliers)].tolist()
     # a linear abscissa leaves small eigenvalues no room
-    largest = max([high, *outliers["theory"], *outliers["simulated"]])
-    logarithmic = bool(largest > LOGARITHMIC * lowest_x)
+    largest_drawn = max([high, *outliers["theory"], *outliers["simulated"]])
+    logarithmic = bool(largest_drawn > LOGARITHMIC * lowest_x)
     if eigenvalues is not None:
         _draw_histogram(ax, eigenvalues, lowest_x, high, logarithmic, "simulated eigenvalues")
     for i, (x, y) in enumerate(density_lines):
@@ -132,13 +132,13 @@ def plot_spectrum(
     for source, outlier_places in outliers.items():
         if outlier_places:
             marker, colour, size = marks[source]
-            style: dict[str, Any] = {"color": colour, "markersize": size, "markeredgewidth": 1.5}
-            style |= {"markerfacecolor": "none", "linestyle": "none", "clip_on": False}
+            look: dict[str, Any] = {"color": colour, "markersize": size, "markeredgewidth": 1.5}
+            look |= {"markerfacecolor": "none", "linestyle": "none", "clip_on": False}
             at_p = f": {', '.join(f'{x:.3g}' for x in outlier_places[:2])}" * (source == "theory")
-            style["label"] = f"outlier, {source}{at_p}"
+            look["label"] = f"outlier, {source}{at_p}"
             above = [0.04] * len(outlier_places)  # the axis
-            ax.plot(outlier_places, above, marker, transform=ax.get_xaxis_transform(), **style)
-    if spectrum.outliers.size and not outliers["theory"] and width is None:  # they grow with p
+            ax.plot(outlier_places, above, marker, transform=ax.get_xaxis_transform(), **look)
+    if spectrum.outliers.size and not outliers["theory"] and matrix_p is None:  # they grow with p
         positions = ", ".join(rf"${x:.3g}\,p$" for x in spectrum.outliers[:2])
         beyond_axes: dict[str, Any] = {"transform": ax.transAxes, "clip_on": False}
         label = f"outlier, theory: about {positions}"
@@ -166,8 +166,8 @@ def _to_edges(spectrum: Any, interval: int, x: Array, y: Array) -> tuple[Array, 
     """Points of a density, with zeros added at the sharp ends of its interval."""
     sharp_edges = spectrum.edges[interval][spectrum.sharp[interval]]
     x, y = np.append(x, sharp_edges), np.append(y, np.zeros(sharp_edges.size))
-    x_order = np.argsort(x)
-    return x[x_order], y[x_order]
+    density_order = np.argsort(x)
+    return x[density_order], y[density_order]
 
 
 def plot_staircase(staircase: Any, ax: "Axes | None" = None) -> "Axes":
@@ -316,14 +316,14 @@ def plot_bounds(
         np.array([point[k] for point in points]) for k in ("lower", "upper")
     )
     ax.fill_between(eta, lower_bounds, upper_bounds, color=hue(0), alpha=0.12, linewidth=0)
-    label = r"upper bound $U$, $\lambda\to\infty$"
-    ax.plot(eta, upper_bounds, color=hue(0), label=label, **marks_of(upper_bounds))
-    label = r"lower bound $L$"
-    ax.plot(eta, lower_bounds, "--", color=hue(0), label=label, **marks_of(lower_bounds))
+    line_label = r"upper bound $U$, $\lambda\to\infty$"
+    ax.plot(eta, upper_bounds, color=hue(0), label=line_label, **marks_of(upper_bounds))
+    line_label = r"lower bound $L$"
+    ax.plot(eta, lower_bounds, "--", color=hue(0), label=line_label, **marks_of(lower_bounds))
     for i, alpha_value in enumerate(alpha, start=1):
         achieved = np.array([point[f"achieved_{alpha_value:g}"] for point in points], dtype=float)
-        label = rf"best $\lambda$ at {setting('alpha', alpha_value)}"
-        ax.plot(eta, achieved, color=hue(i), label=label, **marks_of(achieved))
+        line_label = rf"best $\lambda$ at {setting('alpha', alpha_value)}"
+        ax.plot(eta, achieved, color=hue(i), label=line_label, **marks_of(achieved))
     ax.axhline(linear, **REFERENCE, label="best linear predictor")
     set_scale(ax, eta)
     from_zero(ax)
@@ -352,10 +352,10 @@ def plot_functions(bounds: Any, ax: "Axes | None" = None, *, reach: float = 3.0)
     """
     ax, kappa = axes(ax), drawn_kappa(reach)
     _draw_target(ax, kappa, bounds.target_function)
-    lower = rf"lower bound, $L = {bounds.lower:.3g}$"
-    upper = rf"upper bound, $U = {bounds.upper:.3g}$"
-    ax.plot(kappa, bounds.lower_function(kappa), "--", color=hue(0), label=lower)
-    ax.plot(kappa, bounds.upper_function(kappa), color=hue(0), label=upper)
+    lower_label = rf"lower bound, $L = {bounds.lower:.3g}$"
+    upper_label = rf"upper bound, $U = {bounds.upper:.3g}$"
+    ax.plot(kappa, bounds.lower_function(kappa), "--", color=hue(0), label=lower_label)
+    ax.plot(kappa, bounds.upper_function(kappa), color=hue(0), label=upper_label)
     return finish(ax, LABELS["kappa"], MEAN_LABEL, bounds.settings)
 
 
@@ -383,8 +383,8 @@ def plot_family(
     """
     ax, kappa = axes(ax), drawn_kappa(reach)
     for rate, bounds, shade in zip(eta, each, colours(eta.tolist()), strict=True):
-        label = setting("eta", rate)
-        ax.plot(kappa, bounds.upper_function(kappa), color=shade, label=label)
+        rate_label = setting("eta", rate)
+        ax.plot(kappa, bounds.upper_function(kappa), color=shade, label=rate_label)
     _draw_target(ax, kappa, each[-1].target_function)
     return finish(ax, LABELS["kappa"], MEAN_LABEL)
 
@@ -407,12 +407,12 @@ def plot_learned(learned: Any, ax: "Axes | None" = None, *, reach: float = 3.0) 
     >>> ax = plot_learned(learned_function(step.srf(beta=1.0), alpha=1.0, lam=0.1))
     """
     ax, kappa = axes(ax), drawn_kappa(reach)
-    mean, variance = learned.moments(kappa)
-    output_deviation = np.sqrt(variance)
+    learned_mean, learned_variance = learned.moments(kappa)
+    output_deviation = np.sqrt(learned_variance)
     label = "± one standard deviation, theory"
-    band_low, band_high = mean - output_deviation, mean + output_deviation
+    band_low, band_high = learned_mean - output_deviation, learned_mean + output_deviation
     ax.fill_between(kappa, band_low, band_high, color=hue(0), alpha=0.2, linewidth=0, label=label)
-    ax.plot(kappa, mean, color=hue(0), label=r"learned, $C(\kappa)$, theory")
+    ax.plot(kappa, learned_mean, color=hue(0), label=r"learned, $C(\kappa)$, theory")
     _draw_target(ax, kappa, learned.target_mean)
     facts = learned.settings
     abscissa = r"projection $\kappa$ on the direction" if "direction" in facts else LABELS["kappa"]

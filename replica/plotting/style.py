@@ -88,9 +88,9 @@ def style(
         size_typed = "x".join(map(str, size)) if isinstance(size, list) else size  # as typed
         raise InvalidArgument("size", size_typed, allowed) from None
     title = base_style.title and width >= COLUMN if title is None else title
-    for option, value in (("title", title), ("colours", colours)):
-        if not isinstance(value, bool):
-            raise InvalidArgument(option, value, "True or False")
+    for style_option, option_value in (("title", title), ("colours", colours)):
+        if not isinstance(option_value, bool):
+            raise InvalidArgument(style_option, option_value, "True or False")
     token = _style.set(Style(title, colours, (width, height)))
     try:
         if width >= COLUMN:
