@@ -35,27 +35,27 @@ def gaussian_rule(node_step: Any, decimal_digits: int) -> tuple[list[Any], list[
 
 
 def _odd_moments(
-    odd_function: Callable[[Any], Any], kappa_slope: Any, variance: Any, step: Any, digits: int
+    odd_f: Callable[[Any], Any], kappa_slope: Any, variance: Any, kappa_step: Any, digits: int
 ) -> Moments:
-    """(E f, E z f, E f^2) of f(kappa_slope kappa + sqrt(variance) z), f odd, at the nodes kappa of
-    gaussian_rule(step, digits).
+    """(E f, E z f, E f^2) of f(kappa_slope kappa + sqrt(variance) z), f = ``odd_f``, at the nodes
+    kappa of gaussian_rule(kappa_step, digits).
 
-    The step in z is h = 2 ``step``.  The nodes z = h j - shift move with kappa so that f is
+    The step in z is h = 2 ``kappa_step``.  The nodes z = h j - shift move with kappa so that f is
     only ever needed at multiples of one ``unit``; their weights are those at h j times
     exp(h j shift - shift^2 / 2).
     """
-    kappa, _ = gaussian_rule(step, digits)
+    kappa, _ = gaussian_rule(kappa_step, digits)
     if variance == 0:
-        kappa_values = [odd_function(kappa_slope * kappa_x) for kappa_x in kappa]
+        kappa_values = [odd_f(kappa_slope * kappa_x) for kappa_x in kappa]
         return [(f, mp.zero, f**2) for f in kappa_values]
-    z, centred_weights = gaussian_rule(2 * step, digits)
+    z, centred_weights = gaussian_rule(2 * kappa_step, digits)
     root, last, right_moments = mp.sqrt(variance), len(z) // 2, []
-    unit = 2 * step * root
-    function_value = cache(lambda index: odd_function(index * unit))
+    unit = 2 * kappa_step * root
+    function_value = cache(lambda index: odd_f(index * unit))
     for s in (kappa_slope * kappa_x for kappa_x in kappa[len(kappa) // 2 :]):
         middle = int(mp.nint(s / unit))
-        shift = s / root - 2 * step * middle
-        first_tilt, ratio = mp.exp(z[0] * shift - shift**2 / 2), mp.exp(2 * step * shift)
+        shift = s / root - 2 * kappa_step * middle
+        first_tilt, ratio = mp.exp(z[0] * shift - shift**2 / 2), mp.exp(2 * kappa_step * shift)
         tilt = accumulate(repeat(ratio, 2 * last), mul, initial=first_tilt)
         function_row = [function_value(i) for i in range(middle - last, middle + last + 1)]
         f_terms = _product(centred_weights, list(tilt), function_row)
@@ -120,7 +120,7 @@ def tabulate(model: SpikedRandomFeatures, digits: int, step_level: int) -> Refer
     mu2sq = [s[2] - a**2 - c * b**2 for s, a, b in zip(student_moments, mu0, mu1, strict=True)]
     # Eq. (3.3)
     target_moments = kappa_moments(model.target.name, gamma, 1 - gamma**2)
-    h, g, k = (list(column) for column in zip(*target_moments, strict=True))
+    h, g, k = (list(moment_column) for moment_column in zip(*target_moments, strict=True))
     beta, noise = mp.mpf(model.beta), mp.mpf(model.noise)
     return ReferenceTable(weights, kappa, mu0, mu1, mu2sq, h, g, k, c, beta, noise)
 
@@ -151,8 +151,8 @@ class Unknowns:
 def equations(t: ReferenceTable, alpha: Any, lam: Any, u: Unknowns) -> Unknowns:
     """Map of all unknowns at A = 1: each from its own equation, with the others as in ``u``."""
     c, beta = t.c, t.beta
-    moments = list(zip(t.kappa, t.mu0, t.mu1, t.mu2sq, t.h, t.g, t.k, strict=True))
-    R = [1 / (1 + mu1**2 * u.V1 + mu2sq * u.V2) for _, _, mu1, mu2sq, *_ in moments]  # Eq. (4.1)
+    node_rows = list(zip(t.kappa, t.mu0, t.mu1, t.mu2sq, t.h, t.g, t.k, strict=True))
+    R = [1 / (1 + mu1**2 * u.V1 + mu2sq * u.V2) for _, _, mu1, mu2sq, *_ in node_rows]  # Eq. (4.1)
     # Eqs. (4.2)-(4.3)
     V1_hat = alpha / beta * _mean(t, t.mu1, t.mu1, R)
     V2_hat = alpha / beta * _mean(t, t.mu2sq, R)
@@ -160,7 +160,7 @@ def equations(t: ReferenceTable, alpha: Any, lam: Any, u: Unknowns) -> Unknowns:
     P = 1 / (1 + V1_hat * tau)
     G = V1_hat * P
     # Eq. (4.5); where mu_0 = 0, any m solves its equation, and the least-norm one is 0
-    C = [mu0 * u.m + mu1 * kappa * u.theta for kappa, mu0, mu1, *_ in moments]
+    C = [mu0 * u.m + mu1 * kappa * u.theta for kappa, mu0, mu1, *_ in node_rows]
     misfit = [r * (h - fit_C) for r, h, fit_C in zip(R, t.h, C, strict=True)]
     theta_hat = _mean(t, t.kappa, t.mu1, misfit)
     mu0_power = _mean(t, t.mu0, t.mu0, R)
@@ -169,7 +169,7 @@ def equations(t: ReferenceTable, alpha: Any, lam: Any, u: Unknowns) -> Unknowns:
     # Eq. (4.7)
     node_error = [
         k - 2 * fit_C * h + fit_C**2 - 2 * mu1 * u.psi * g + mu1**2 * u.Q1 + mu2sq * u.q2 + t.noise
-        for fit_C, (_, _, mu1, mu2sq, h, g, k) in zip(C, moments, strict=True)
+        for fit_C, (_, _, mu1, mu2sq, h, g, k) in zip(C, node_rows, strict=True)
     ]
     # Eq. (4.8)
     shrunk_error = _product(node_error, R, R)
@@ -193,14 +193,14 @@ def equations(t: ReferenceTable, alpha: Any, lam: Any, u: Unknowns) -> Unknowns:
 
 def solve_on(oracle_table: ReferenceTable, alpha: Any, lam: Any, start: Unknowns) -> Unknowns:
     """The solution on one table, by Newton's method on all unknowns from ``start``."""
-    names = ["V1", "V2", "m", "theta", "psi", "Q1", "q2"]
-    units = {name: max(abs(getattr(start, name)), 1e-15) for name in names}
+    u_names = ["V1", "V2", "m", "theta", "psi", "Q1", "q2"]
+    units = {name: max(abs(getattr(start, name)), 1e-15) for name in u_names}
 
     def scaled_unknowns(u: Unknowns) -> list[Any]:
         return [getattr(u, name) / unit for name, unit in units.items()]
 
     def unknowns_at(*x: Any) -> Unknowns:
-        return Unknowns(**{name: units[name] * each for name, each in zip(names, x, strict=True)})
+        return Unknowns(**{name: units[name] * each for name, each in zip(u_names, x, strict=True)})
 
     def violation(*x: Any) -> list[Any]:
         mapped_unknowns = scaled_unknowns(equations(oracle_table, alpha, lam, unknowns_at(*x)))
@@ -325,11 +325,11 @@ def solve(
 
 def _check(model: SpikedRandomFeatures) -> None:
     """Refuse a model that the reference has no formula for."""
-    fields = ("student", "target", "r", "c", "gamma", "beta", "noise")
-    plain_model = SpikedRandomFeatures(**{name: getattr(model, name) for name in fields})
+    plain_fields = ("student", "target", "r", "c", "gamma", "beta", "noise")
+    plain_model = SpikedRandomFeatures(**{name: getattr(model, name) for name in plain_fields})
     if model.rows is not None or replace(model, origin=None) != plain_model:
-        allowed = f"given by no more than {', '.join(fields)} for the reference"
-        raise InvalidArgument("model", model, allowed)
+        allowed_model = f"given by no more than {', '.join(plain_fields)} for the reference"
+        raise InvalidArgument("model", model, allowed_model)
     for name in ("r", "c", "gamma"):
         if not isinstance(getattr(model, name), float):
             raise InvalidArgument(name, getattr(model, name), "one number for the reference")
