@@ -62,19 +62,19 @@ class DrawnSamples:
 
     def drawn(self) -> Iterator[tuple[Array, Array]]:
         """Inputs (b, d) and labels (b,)."""
-        noise_rng = None if self.noise is None else default_rng(self.noise)
+        label_rng = None if self.noise is None else default_rng(self.noise)
         pairs = (zip(*block, strict=True) for block in self.of_step.drawn()) if self.of_step else ()
         reused_samples, samples_drawn = chain.from_iterable(pairs), 0
         for X, component in self.layer.draw_inputs(self.count, default_rng(self.inputs)):
-            if noise_rng is None:
-                labels = self.layer.targets(X, component)
+            if label_rng is None:
+                block_labels = self.layer.targets(X, component)
             else:
-                labels = self.layer.labels(X, noise_rng, component=component)
+                block_labels = self.layer.labels(X, label_rng, component=component)
             before = reused_of(np.arange(samples_drawn, samples_drawn + len(X) + 1), self.reuse)
             for reused_sample in np.flatnonzero(np.diff(before)):
-                X[reused_sample], labels[reused_sample] = next(reused_samples)
+                X[reused_sample], block_labels[reused_sample] = next(reused_samples)
             samples_drawn += len(X)
-            yield X, labels
+            yield X, block_labels
 
 
 def reused_of(n: Any, reuse: float) -> Any:
@@ -168,10 +168,10 @@ class Experiment:
     def measures(self) -> tuple[str, ...]:
         """Names of the errors of a cell: losses unless they are half the squared errors, and
         classification errors where labels are +-1 or classes."""
-        loss_names = () if self.loss.is_square else ("loss_error", "train_loss")
+        loss_measures = () if self.loss.is_square else ("loss_error", "train_loss")
         given_classes = self.samples and getattr(self.problem, "classes", None) is not None
-        class_error = ("classification_error",) if self.binary or given_classes else ()
-        return "test_error", "train_error", "test_variance", *loss_names, *class_error
+        class_measures = ("classification_error",) if self.binary or given_classes else ()
+        return "test_error", "train_error", "test_variance", *loss_measures, *class_measures
 
     @property
     def binary(self) -> bool:
@@ -285,16 +285,16 @@ def draw_samples(
         test_rows = replace(training_rows, rows=row_order[::-1][: experiment.test_samples])
         return training_rows, test_rows, test_rows
     cell_layer = draw_layer(experiment, index)
-    train = DrawnSamples(cell_layer, count, inputs, features, noise, torch_device)
+    train_set = DrawnSamples(cell_layer, count, inputs, features, noise, torch_device)
     if experiment.reuse:
         _, *step_streams = draws.streams(layer_seed(experiment, index))
         step_samples = replace(
-            train, count=experiment.step_samples, inputs=step_streams[0], noise=step_streams[1]
+            train_set, count=experiment.step_samples, inputs=step_streams[0], noise=step_streams[1]
         )
-        train = replace(train, of_step=step_samples, reuse=experiment.reuse)
+        train_set = replace(train_set, of_step=step_samples, reuse=experiment.reuse)
     inputs, features, noise = test_streams
     test = DrawnSamples(cell_layer, experiment.test_samples, inputs, features, None, torch_device)
-    return train, test, replace(test, noise=noise)
+    return train_set, test, replace(test, noise=noise)
 
 
 def layer_seed(experiment: Experiment, index: int) -> SeedSequence:

@@ -127,12 +127,12 @@ def _given_fields(
         samples = np.rint(
             samples_of(problem, samples_argument, positive(samples_argument, samples))
         ).astype(int)
-    most = len(problem.labels) - 1 if isinstance(problem, FeatureSample) else draws.HUGE
+    most_n = len(problem.labels) - 1 if isinstance(problem, FeatureSample) else draws.HUGE
     meaning = "samples of the readout"
     if isinstance(problem, FeatureSample):
-        meaning += f"; of the {most + 1} rows one or more are left to test"
-    sample_numbers = np.atleast_1d(samples).tolist()
-    sample_sizes = tuple(draws.whole_number("samples", n, 1, meaning, most) for n in sample_numbers)
+        meaning += f"; of the {most_n + 1} rows one or more are left to test"
+    typed_n = np.atleast_1d(samples).tolist()
+    sample_sizes = tuple(draws.whole_number("samples", n, 1, meaning, most_n) for n in typed_n)
     if not sample_sizes:
         raise InvalidArgument("samples", samples, "one number of samples, or several")
     layer = isinstance(problem, FirstLayer)

@@ -62,8 +62,8 @@ def describe_cells(
         "loss": [loss.name, loss.kind, *_hashes("loss", loss, key)],
     }
     if experiment.samples:
-        input_law = getattr(problem, "inputs", None)
-        array_owners = [problem] if input_law is None else [problem, input_law]
+        given_law = getattr(problem, "inputs", None)
+        array_owners = [problem] if given_law is None else [problem, given_law]
         # fields alone: a model that has been solved also keeps what the theory made of them
         arrays = {f.name: getattr(part, f.name) for part in array_owners for f in fields(part)}
         arrays = {name: of for name, of in arrays.items() if isinstance(of, np.ndarray)}
@@ -146,14 +146,14 @@ def open_folder(path: str | os.PathLike[str]) -> Path:
     InvalidArgument
         If it cannot be made or read.
     """
-    store_folder = Path(path)
+    cell_folder = Path(path)
     try:
-        store_folder.mkdir(parents=True, exist_ok=True)
-        next(store_folder.iterdir(), None)
+        cell_folder.mkdir(parents=True, exist_ok=True)
+        next(cell_folder.iterdir(), None)
     except OSError as error:
         allowed_store = f"a folder that can be made ({error.strerror})"
         raise InvalidArgument("store", str(path), allowed_store) from None
-    return store_folder
+    return cell_folder
 
 
 def check_writable(folder: Path, missing: int) -> None:
