@@ -97,9 +97,9 @@ def fraction(name: str, value: Any, most: int) -> tuple[int, int]:
 
 def check_array(rows: int, columns: int) -> None:
     """Refuse, before it is made, an array that no memory of this machine holds: InvalidArgument."""
-    bytes_needed = 8.0 * rows * columns
-    allowed = f"smaller: an array of {rows:.3g} x {columns:.3g} takes {bytes_needed / 1e9:.2g} GB"
-    check_bytes(bytes_needed, "dimension, alpha or beta", None, allowed)
+    drawn_bytes = 8.0 * rows * columns
+    allowed = f"smaller: an array of {rows:.3g} x {columns:.3g} takes {drawn_bytes / 1e9:.2g} GB"
+    check_bytes(drawn_bytes, "dimension, alpha or beta", None, allowed)
 
 
 def seed_sequence(rng: Any) -> SeedSequence:

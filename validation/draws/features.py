@@ -103,8 +103,8 @@ class Instance:
         pre_activations += arrays.like(self.bias + bias, pre_activations)
         Phi = _apply_student(self.student, pre_activations)
         if self.feature_noise:
-            feature_noise = default_rng(rng).standard_normal(Phi.shape)
-            Phi += arrays.like(np.sqrt(self.feature_noise) * feature_noise, Phi)
+            drawn_noise = default_rng(rng).standard_normal(Phi.shape)
+            Phi += arrays.like(np.sqrt(self.feature_noise) * drawn_noise, Phi)
         return Phi
 
     def targets(self, X: Array, component: Array | None = None) -> Array:
@@ -127,16 +127,16 @@ class Instance:
         return LabelLaw(self.target, self.noise, self.label_noise)
 
 
-def _apply_student(student: Activation, fields: Any) -> Any:
+def _apply_student(student: Activation, pre_activations: Any) -> Any:
     """sigma(x): by a function of the array's own library where there is one."""
-    if isinstance(fields, np.ndarray):
-        return student(fields)
-    xp = arrays.namespace(fields)
+    if isinstance(pre_activations, np.ndarray):
+        return student(pre_activations)
+    xp = arrays.namespace(pre_activations)
     if student.name in ("tanh", "sin", "erf") and hasattr(xp, student.name):
-        return getattr(xp, student.name)(fields)
+        return getattr(xp, student.name)(pre_activations)
     if student.name == "relu":
-        return xp.where(fields > 0, fields, xp.zeros_like(fields))
-    return arrays.like(student(arrays.to_host(fields)), fields)
+        return xp.where(pre_activations > 0, pre_activations, xp.zeros_like(pre_activations))
+    return arrays.like(student(arrays.to_host(pre_activations)), pre_activations)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,15 +155,15 @@ class GaussianInstance(Instance):
 
     def features(self, X: Any, bias: float = 0.0, rng: Generator | None = None) -> Any:
         """Phi of (3.1), (n, p); ``rng`` draws xi."""
-        groups = self.model.geometry
-        kappa = arrays.to_host(X[:, : groups.r.shape[1]])
-        spike_fields = kappa @ groups.r.T + groups.bias + bias
+        neuron_groups = self.model.geometry
+        kappa = arrays.to_host(X[:, : neuron_groups.r.shape[1]])
+        spike_fields = kappa @ neuron_groups.r.T + neuron_groups.bias + bias
         # Eq. (3.2), (n, A)
-        mean_feature, first, variance = self.student.moments(spike_fields, groups.c)
-        slope, feature_deviation = first / np.sqrt(groups.c), np.sqrt(variance + self.feature_noise)
+        group_means, first, variance = self.student.moments(spike_fields, neuron_groups.c)
+        slope, feature_sd = first / np.sqrt(neuron_groups.c), np.sqrt(variance + self.feature_noise)
         xi = np.random.default_rng(rng).standard_normal((len(spike_fields), len(self.group)))
-        xi *= feature_deviation[:, self.group]
-        xi += mean_feature[:, self.group]
+        xi *= feature_sd[:, self.group]
+        xi += group_means[:, self.group]
         linear_fields = X @ self.W.T
         linear_fields *= arrays.like(slope[:, self.group], X)
         linear_fields += arrays.like(xi, X)

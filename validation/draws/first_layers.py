@@ -81,10 +81,10 @@ def draw(
     W *= np.sqrt(neuron_groups.c)[group_of_row, None]  # in place: W may fill most of the memory
     W[:, :spike_count] += neuron_groups.r[group_of_row]
     row_bias = neuron_groups.bias[group_of_row]
-    label_law = model.target, model.noise, model.label_noise
+    label_fields = model.target, model.noise, model.label_noise
     target_directions = spike_directions[: model.target.dimension]
     input_fields = model.inputs, spike_directions, model.feature_noise
-    return Instance(W, row_bias, target_directions, model.student, *label_law, *input_fields)
+    return Instance(W, row_bias, target_directions, model.student, *label_fields, *input_fields)
 
 
 @check_call
@@ -148,8 +148,8 @@ def spiked_model(problem: Problem, beta: float | None) -> SpikedRandomFeatures:
     if problem.rows is not None:
         allowed_problem = "the GradientStep of it, which is what is drawn, or an sRF"
         raise InvalidArgument("problem", "a network", allowed_problem)
-    srf_model: SpikedRandomFeatures = model_of(problem, beta)
-    return srf_model
+    problem_srf: SpikedRandomFeatures = model_of(problem, beta)
+    return problem_srf
 
 
 def shares(values: Array, fractions: Array, count: int) -> Array:
@@ -196,14 +196,14 @@ def gradient_step(
     ``batch`` yields the samples in blocks of inputs (b, d) and labels (b,).
     """
     gradient_sum = np.zeros_like(W)
-    mean_readout = np.broadcast_to(readout, len(W)) / len(W)
-    batch_size = 0
+    readout_over_p = np.broadcast_to(readout, len(W)) / len(W)
+    batch_rows = 0
     for inputs, labels in batch:
         pre_activations = inputs @ W.T + bias
-        residual = labels - student(pre_activations) @ mean_readout  # f0 = (1/p) sum_i a~_i sigma
+        residual = labels - student(pre_activations) @ readout_over_p  # f0 = (1/p) sum_i a~_i sigma
         gradient_sum += (residual[:, None] * student.slope(pre_activations)).T @ inputs
-        batch_size += len(inputs)
-    gradient_sum *= eta / batch_size * np.reshape(readout, (-1, 1))
+        batch_rows += len(inputs)
+    gradient_sum *= eta / batch_rows * np.reshape(readout, (-1, 1))
     gradient_sum += decay_factor * W
     return gradient_sum
 
