@@ -114,8 +114,8 @@ class SmoothedLoss(SmoothLoss):
         return np.clip(self.multipliers + self.stiffness * (f - self.y), self.low, self.high)
 
     def curvatures(self, f: Array) -> Array:
-        slopes = self.slopes(f)
-        return np.where((slopes > self.low) & (slopes < self.high), self.stiffness, 0.0)
+        kink_slopes = self.slopes(f)
+        return np.where((kink_slopes > self.low) & (kink_slopes < self.high), self.stiffness, 0.0)
 
     def excess(self, f: Array) -> float:
         return float((self.loss(self.y, f) - self.slopes(f) * (f - self.y)).sum())
@@ -139,8 +139,8 @@ def minimise_objective(Z: Array, y: Array, lam: float, loss: Loss, intercept: bo
     if has_two_slopes(loss):
         now, gap_goal = SmoothedLoss(y, loss, np.zeros(n), 0.3 / size_of_labels), 0.1 * RELATIVE_GAP
     elif loss.jumps:
-        allowed = "one with a continuous derivative, or a named one, here"
-        raise InvalidArgument("loss", loss.name, allowed)
+        loss_allowed = "one with a continuous derivative, or a named one, here"
+        raise InvalidArgument("loss", loss.name, loss_allowed)
     a, b, f = np.zeros(p), 0.0, np.zeros(n)
     best_readout, refinements = Fitted(a, b, np.nan, np.inf, 0.0), 0
     for _ in range(200):  # the gap says whether they were enough

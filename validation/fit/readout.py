@@ -161,14 +161,14 @@ def _fit_dual(blocks: Blocks, sizes: Array, lam: Array, intercept: bool) -> list
             row_means = xp.mean(gram, axis=0)
             gram = gram - (row_means - xp.mean(row_means))
             gram -= row_means[:, None]
-        weights = _solve_penalties(gram, arrays.like(y[:n] - mean, Z), lam)
+        dual_weights = _solve_penalties(gram, arrays.like(y[:n] - mean, Z), lam)
         if intercept:  # rounding, which 1 / lam multiplies along (1, ..., 1)
-            weights = weights - xp.mean(weights, axis=0)
-        readouts = Z[:n, :].T @ xp.reshape(weights, (n, -1))
+            dual_weights = dual_weights - xp.mean(dual_weights, axis=0)
+        readouts = Z[:n, :].T @ xp.reshape(dual_weights, (n, -1))
         fitted_means = mean_weight @ arrays.to_host(Z[:n, :] @ readouts)
-        train = lam**2 * (arrays.to_host(weights) ** 2).sum(axis=(0, 2)) / n
-        readouts = xp.reshape(readouts, (-1, *weights.shape[1:]))
-        fitted_sizes.append((readouts, mean - fitted_means.reshape(weights.shape[1:]), train))
+        train = lam**2 * (arrays.to_host(dual_weights) ** 2).sum(axis=(0, 2)) / n
+        readouts = xp.reshape(readouts, (-1, *dual_weights.shape[1:]))
+        fitted_sizes.append((readouts, mean - fitted_means.reshape(dual_weights.shape[1:]), train))
     return fitted_sizes
 
 
@@ -211,8 +211,8 @@ def _fit_primal(blocks: Blocks, sizes: Array, lam: Array, intercept: bool) -> li
         primal = _solve_penalties(centred_gram, label_moment - feature_sum[:, None] * mean, lam)
         flat_readouts = xp.reshape(primal, (Z.shape[1], -1))
         fitted_means = arrays.to_host(feature_mean @ flat_readouts).reshape(len(lam), -1)
-        unknown = np.full(len(lam), np.nan)
-        fitted_sizes.append((primal, arrays.to_host(mean) - fitted_means, unknown))
+        no_train_error = np.full(len(lam), np.nan)
+        fitted_sizes.append((primal, arrays.to_host(mean) - fitted_means, no_train_error))
     return fitted_sizes
 
 
@@ -321,8 +321,8 @@ def squared_errors(blocks: BlocksAt, fits: Fits, sizes: Array) -> tuple[Array, A
 
     ``blocks`` is as for :func:`mean_losses`.
     """
-    mean, squares = _sample_means(blocks, fits, sizes, _squared_error)
-    return mean, np.maximum(squares - mean**2, 0.0) / sizes[:, None]
+    error_means, square_means = _sample_means(blocks, fits, sizes, _squared_error)
+    return error_means, np.maximum(square_means - error_means**2, 0.0) / sizes[:, None]
 
 
 def _sample_means(blocks: BlocksAt, fits: Fits, sizes: Array, measured: Any) -> Array:
@@ -332,20 +332,20 @@ def _sample_means(blocks: BlocksAt, fits: Fits, sizes: Array, measured: Any) -> 
     for bias in np.unique(fits.bias):
         has_bias, samples_read = fits.bias == bias, 0
         for Phi, y in blocks(float(bias))():
-            labels = arrays.to_host(y)[:, None, None]  # (b, 1, 1), or (b, 1, 1, C) of C outputs
-            sample_index = np.arange(samples_read, samples_read + len(labels))
+            host_y = arrays.to_host(y)[:, None, None]  # (b, 1, 1), or (b, 1, 1, C) of C outputs
+            sample_index = np.arange(samples_read, samples_read + len(host_y))
             used = (sample_index[:, None] < sizes)[:, :, None] & has_bias
-            block_losses = measured(labels, arrays.to_host(predict(Phi, fits)))
+            block_losses = measured(host_y, arrays.to_host(predict(Phi, fits)))
             for loss_sum, loss in zip(loss_sums, block_losses, strict=True):
                 loss_sum += np.where(used, loss.reshape(*used.shape, -1).sum(axis=3), 0).sum(axis=0)
-            samples_read += len(labels)
+            samples_read += len(host_y)
     return loss_sums / sizes[:, None]
 
 
 def _squared_error(labels: Array, prediction: Array) -> tuple[Array, Array]:
     """Squared error, the sum of all outputs, and its square."""
-    squared_error = ((labels - prediction) ** 2).reshape(*prediction.shape[:3], -1).sum(axis=3)
-    return squared_error, squared_error**2
+    output_errors = ((labels - prediction) ** 2).reshape(*prediction.shape[:3], -1).sum(axis=3)
+    return output_errors, output_errors**2
 
 
 def _misclassified(labels: Array, prediction: Array) -> Array:
