@@ -107,8 +107,8 @@ class HermiteExpansion:
 
     def polynomial(self, x: ArrayLike) -> Array:
         """sum_{j<l} (h_j / j!) He_j(x / b), elementwise."""
-        hermite_series = self.coefficients / factorial(np.arange(self.order))
-        return np.asarray(hermite_e.hermeval(np.asarray(x, dtype=float) / self.b, hermite_series))
+        h_series = self.coefficients / factorial(np.arange(self.order))
+        return np.asarray(hermite_e.hermeval(np.asarray(x, dtype=float) / self.b, h_series))
 
     @property
     def student(self) -> Activation:
@@ -220,17 +220,17 @@ def needed_order(data_spread: float, *, largest: int = MAX_ORDER) -> int:
     >>> [needed_order(beta) for beta in (0.3, 0.6, 0.74, 0.76)]
     [2, 3, 4, 5]
     """
-    beta = float(data_spread)
-    if not 0 <= beta <= 1:
+    beta_s = float(data_spread)
+    if not 0 <= beta_s <= 1:
         raise InvalidArgument("data_spread", data_spread, "between 0 and 1")
-    if not proved(beta, largest=largest):
+    if not proved(beta_s, largest=largest):
         warnings.warn(
-            f"data_spread = {beta:g} is inside no interval (l-2)/(l-1) < beta_s < (l-1)/l of an "
+            f"data_spread = {beta_s:g} is inside no interval (l-2)/(l-1) < beta_s < (l-1)/l of an "
             f"order l up to {largest}: the equivalence with a Hermite model is not proved there",
             EquivalenceWarning,
             stacklevel=2,
         )
-    return order_within(beta, largest)
+    return order_within(beta_s, largest)
 
 
 def order_within(data_spread: float, largest: int) -> int:
@@ -263,10 +263,10 @@ class Model(NamedTuple):
 
     def features(self, X: Array, rng: Generator) -> Array:
         """Features (b, k) of inputs (b, n)."""
-        hermite_features = self.student(X @ self.weights.T)
+        model_features = self.student(X @ self.weights.T)
         if self.noise:
-            hermite_features += np.sqrt(self.noise) * rng.standard_normal(hermite_features.shape)
-        return hermite_features
+            model_features += np.sqrt(self.noise) * rng.standard_normal(model_features.shape)
+        return model_features
 
 
 def bulk_scale(task: LearningTask) -> float:

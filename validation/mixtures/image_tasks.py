@@ -59,10 +59,10 @@ class ImageSet:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the pixels, in hexadecimal."""
-        sha256 = hashlib.sha256(repr((self.first.shape, self.second.shape, self.shape)).encode())
-        sha256.update(self.first.tobytes())
-        sha256.update(self.second.tobytes())
-        return sha256.hexdigest()
+        pixel_sha = hashlib.sha256(repr((self.first.shape, self.second.shape, self.shape)).encode())
+        pixel_sha.update(self.first.tobytes())
+        pixel_sha.update(self.second.tobytes())
+        return pixel_sha.hexdigest()
 
 
 def images(path: str | os.PathLike[str], *, classes: tuple[int, int]) -> ImageSet:
@@ -285,15 +285,15 @@ def image_task(pixels: ImageSet, *, theta: float, source: str = "gaussian") -> L
     if source not in ("gaussian", "images"):
         raise InvalidArgument("source", source, "gaussian or images")
     class_images = []
-    for class_label, images in zip(pixels.classes, (pixels.first, pixels.second), strict=True):
+    for image_class, images in zip(pixels.classes, (pixels.first, pixels.second), strict=True):
         centred_images = images - images.mean(axis=0)
         mean_square_length = float((centred_images**2).sum(axis=1).mean())
         if not mean_square_length > 0:
-            raise InvalidArgument("classes", class_label, "a class whose images differ")
+            raise InvalidArgument("classes", image_class, "a class whose images differ")
         class_images.append(centred_images * np.sqrt(theta / mean_square_length))
     if source == "images":
         return ImageTask(class_images[0], class_images[1], float(theta))
     n = class_images[0].shape[1]
     covariances = np.array([np.eye(n) + images.T @ images / len(images) for images in class_images])
-    class_law = GaussianMixture(means=np.zeros((2, n)), covariances=covariances)
-    return MixtureTask(class_law, n, n + theta, class_labels("classes:1,-1", 2), np.empty((n, 0)))
+    image_law = GaussianMixture(means=np.zeros((2, n)), covariances=covariances)
+    return MixtureTask(image_law, n, n + theta, class_labels("classes:1,-1", 2), np.empty((n, 0)))

@@ -233,9 +233,9 @@ class MixtureTask:
 
     def draw(self, samples: int, rng: Generator) -> tuple[Array, Array]:
         """Inputs (m, n) and labels (m,)."""
-        components = self.inputs.components(samples, rng)
-        X = self.inputs.at(rng.standard_normal((samples, self.dimension)), components)
-        target_arguments = (X @ self.directions).T if self.directions.size else components[None]
+        x_component = self.inputs.components(samples, rng)
+        X = self.inputs.at(rng.standard_normal((samples, self.dimension)), x_component)
+        target_arguments = (X @ self.directions).T if self.directions.size else x_component[None]
         return X, LabelLaw(self.target, self.noise, None).draw(target_arguments, rng)
 
     def given(self, weights: Array, student: Activation, feature_noise: float) -> FirstLayer:
