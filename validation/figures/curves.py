@@ -147,8 +147,8 @@ def readout_laws() -> list[Panel]:
         law_curves = []
         for (law, (readout, law_label)), color in zip(LAWS.items(), COLOURS, strict=False):
             law_step = GradientStep(target=law_target, readout=readout, **VARIABLE)
-            kinds = ("theory", "srf", "limit")[: 3 if law == "gaussian" else 2]
-            law_curves.append(Curve(law_step, FIT, law_label, color, kinds=kinds))
+            law_kinds = ("theory", "srf", "limit")[: 3 if law == "gaussian" else 2]
+            law_curves.append(Curve(law_step, FIT, law_label, color, kinds=law_kinds))
         alpha, few = 0.1 + 3.9 * np.linspace(0, 1, 121) ** 2, (0.5, 1.25, 2.0, 3.0)
         title += ", " + stated(VARIABLE | {"beta": 1.0} | FIT)
         panel_options: Fields = {"at_dimension": True, "small": (400, 2)}
@@ -342,30 +342,30 @@ def robust_losses() -> list[Panel]:
 
     Left: against the number of samples.  Right: against the fraction of outliers.
     """
-    losses = {"square": "square", "huber:0.3": r"Huber, $\delta = 0.3$", "absolute": "absolute"}
-    fractions = 0.3 * np.linspace(0, 1, 61) ** 2  # the first outliers cost most
+    loss_texts = {"square": "square", "huber:0.3": r"Huber, $\delta = 0.3$", "absolute": "absolute"}
+    outlier_fractions = 0.3 * np.linspace(0, 1, 61) ** 2  # the first outliers cost most
     log_y: Fields = {"scales": {"yscale": "log"}}
     fixed_alpha = {"alpha": FIXED_ALPHA}
-    curves = of_losses(with_outliers, fixed_alpha | FIT, losses)
+    curves = of_losses(with_outliers, fixed_alpha | FIT, loss_texts)
     return [
-        Panel(of_losses(CORRUPTED, FIT, losses), LOSS_ALPHAS, ALPHAS, (400, 8), "10 % outliers",
+        Panel(of_losses(CORRUPTED, FIT, loss_texts), LOSS_ALPHAS, ALPHAS, (400, 8), "10 % outliers",
               **log_y),
-        Panel(curves, fractions, (0.0, 0.1, 0.2, 0.3), (400, 8), stated(fixed_alpha),
+        Panel(curves, outlier_fractions, (0.0, 0.1, 0.2, 0.3), (400, 8), stated(fixed_alpha),
               "fraction of outliers", **log_y),
     ]  # fmt: skip
 
 
 def calibrated(curve_values: Fields, run: Run) -> Fields:
     """Logistic output, and probability of the label +1, given the projection on the spike."""
-    kappas = np.linspace(-3, 3, 61)
+    kappa_grid = np.linspace(-3, 3, 61)
     calibrations = [
         replica.calibration(
-            replica.solve(CLASSIFIED, alpha=FIXED_ALPHA, lam=penalty, loss="logistic"), kappas
+            replica.solve(CLASSIFIED, alpha=FIXED_ALPHA, lam=penalty, loss="logistic"), kappa_grid
         )
         for penalty in CALIBRATED_PENALTIES
     ]
     predicted, frequency = [stated.predicted for stated in calibrations], calibrations[0].frequency
-    return dict(plain({"kappa": kappas, "predicted": predicted, "frequency": frequency}))
+    return dict(plain({"kappa": kappa_grid, "predicted": predicted, "frequency": frequency}))
 
 
 def draw_calibration(picture: Any, data: Fields) -> None:
@@ -397,8 +397,8 @@ def steps() -> list[Panel]:
     """
     step_curves = []
     for count, color in coloured((0, 1, 2, 3)):
-        label = f"{count} step{'s' * (count != 1)}" if count else "random features"
-        step_curves.append(Curve(repeated(count), REPEATED_FIT, label, color, kinds=("srf",)))
+        steps_label = f"{count} step{'s' * (count != 1)}" if count else "random features"
+        step_curves.append(Curve(repeated(count), REPEATED_FIT, steps_label, color, kinds=("srf",)))
     return [Panel(step_curves, np.linspace(0.1, 3, 60), ALPHAS, (1000, 8))]
 
 
@@ -415,8 +415,8 @@ def spikes(curve_values: Fields, run: Run) -> Fields:
 
     cell = {"spike of": describe(spiked_steps), **how, "seeds": seeds}
     seen = run.stored(cell, measure_spikes, (seeds, len(predicted), 3))
-    means = {"measured": seen.mean(axis=0), "measured_stderr": standard_error(seen)}
-    return dict(plain({"predicted": predicted, **means}))
+    spike_means = {"measured": seen.mean(axis=0), "measured_stderr": standard_error(seen)}
+    return dict(plain({"predicted": predicted, **spike_means}))
 
 
 def draw_spikes(picture: Any, data: Fields) -> None:

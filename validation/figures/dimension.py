@@ -69,16 +69,16 @@ def approach_values(run: Run) -> Values:
         step, curve_settings = GradientStep(**step_options), {**fit}
         network = step.network(beta=curve_settings.pop("beta"))
         theory = learning_curve(network, **curve_settings, dimension=[*dimensions, np.inf])
-        *line, limit = theory.test_error.values
+        *theory_line, limit = theory.test_error.values
         points = [
             run.simulated(step, dimension=d, seeds=n, **fit)[0, 0]
             for d, n in zip(sizes, draws, strict=True)
         ]
-        series = {"x": 1 / dimensions, "line": line, "limit": limit, "points": points}
+        series = {"x": 1 / dimensions, "line": theory_line, "limit": limit, "points": points}
         full_title = f"{title}\n{', '.join(plotting.settings(fit))}"
         panels.append({"title": full_title, "series": {"network": series}})
-    shared: Values = {"line": "theory at $d$", "title": "", "sizes": sizes}
-    return dict(plain({**shared, "at": 1 / np.array(sizes), "panels": panels}))
+    shared_values: Values = {"line": "theory at $d$", "title": "", "sizes": sizes}
+    return dict(plain({**shared_values, "at": 1 / np.array(sizes), "panels": panels}))
 
 
 def ladder_values(run: Run) -> Values:
@@ -92,18 +92,18 @@ def ladder_values(run: Run) -> Values:
     for i, model in enumerate(LADDER_MODELS):
         progress = report_part(run.progress, i, len(LADDER_MODELS))
         found = ladder(GradientStep(**LADDER_STEP), simulated=model, progress=progress, **fit)
-        fitted, theory = found.lines["test_error"], found.checks["test_error"].theory
-        means = [*(one.test_error for one in found.simulations), fitted.limit]
-        errors = [*(one.test_error_stderr for one in found.simulations), fitted.stderr]
-        points, ends = np.stack([means, errors], axis=-1), np.array([0.0, 1.05 / sizes[0]])
+        fitted_line, theory = found.lines["test_error"], found.checks["test_error"].theory
+        means = [*(one.test_error for one in found.simulations), fitted_line.limit]
+        errors = [*(one.test_error_stderr for one in found.simulations), fitted_line.stderr]
+        points, line_ends = np.stack([means, errors], axis=-1), np.array([0.0, 1.05 / sizes[0]])
         for j, panel in enumerate(panels):
-            line = fitted.limit[j, 0] + fitted.slope[j, 0] * ends
-            curve = {"x": ends, "line": line, "limit": theory[j, 0], "points": points[:, j, 0]}
+            line = fitted_line.limit[j, 0] + fitted_line.slope[j, 0] * line_ends
+            curve = {"x": line_ends, "line": line, "limit": theory[j, 0], "points": points[:, j, 0]}
             panel["series"][model] = curve
     settings = plotting.settings(LADDER_STEP | {"beta": 1.0, "lam": 0.1, "seeds": seeds})
     title = f"{', '.join(settings)} at the largest size; at 0 the limit of a fit"
-    shared: Values = {"line": "fit, linear in $1/d$", "title": title, "sizes": sizes}
-    return dict(plain({**shared, "at": [*(1 / np.array(sizes)), 0.0], "panels": panels}))
+    shared_values: Values = {"line": "fit, linear in $1/d$", "title": title, "sizes": sizes}
+    return dict(plain({**shared_values, "at": [*(1 / np.array(sizes)), 0.0], "panels": panels}))
 
 
 def draw_approach(data: Values) -> Figure:
@@ -118,12 +118,12 @@ def draw_approach(data: Values) -> Figure:
         for i, ((model, curve), hue) in enumerate(zip(panel["series"].items(), hues, strict=True)):
             ax.plot(curve["x"], np.array(curve["line"], dtype=float), color=hue, linewidth=1)
             ax.plot(0, curve["limit"], color=hue, clip_on=False, **star)
-            style = {"color": hue, "marker": "os^"[i], "markerfacecolor": "white"}
+            marker_style = {"color": hue, "marker": "os^"[i], "markerfacecolor": "white"}
             x, (mean, stderr) = (
                 plotting.nudged(abscissae, i - middle),
                 np.transpose(curve["points"]),
             )
-            plotting.draw_points(ax, x, mean, stderr, label=LADDER_MODELS[model], **style)
+            plotting.draw_points(ax, x, mean, stderr, label=LADDER_MODELS[model], **marker_style)
         ax.set_title(panel["title"])
         ax.set_xticks([0, *(1 / np.array(sizes))], ["0", *(f"1/{d}" for d in sizes)], rotation=45)
         ax.set_xlabel("$1/d$")

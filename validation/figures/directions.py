@@ -56,18 +56,18 @@ def staircase_values(run: Run) -> Values:
     staircase_panels = []
     for target, readout, samples_and_rate, _ in run.tracked(TARGET_ROWS):
         steps = [samples_and_rate] * STEP_COUNT
-        step = GradientStep(student="relu", target=target, readout=readout, steps=steps)
+        staircase_step = GradientStep(student="relu", target=target, readout=readout, steps=steps)
         network_size: dict[str, Any] = {"dimension": d, "beta": width / d}
-        cell = {"cosines of": describe(step), **network_size}
-        compute = partial(_neuron_cosines, step, network_size)
+        cell = {"cosines of": describe(staircase_step), **network_size}
+        compute = partial(_neuron_cosines, staircase_step, network_size)
         cosines = run.stored(cell, compute, (len(DRAWN), STEP_COUNT, width, 2))
-        signs = spread(step.readout, width)
+        signs = spread(staircase_step.readout, width)
         by_sign = [np.flatnonzero(signs == sign)[:20] for sign in (-1.0, 1.0)]  # of either sign
         shown_neurons = np.concatenate(by_sign)
-        predicted_cosines = first_step(step)
+        predicted_cosines = first_step(staircase_step)
         predicted: list[Any] = [[predicted_cosines.weights], [predicted_cosines.gradients]]
         if readout == 1.0:
-            theory = after_each_step(step)
+            theory = after_each_step(staircase_step)
             predicted = [[[one.weight_cosines] for one in theory],
                          [[one.gradient_cosines] for one in theory]]  # fmt: skip
         staircase_panels.append(
@@ -90,8 +90,8 @@ def _neuron_cosines(step: GradientStep, size: dict[str, Any]) -> Array:
 
 def draw_staircase(data: dict[str, Any]) -> Figure:
     """A row for each problem, a panel for each step."""
-    staircase = Figure(figsize=(11, 6.2), layout="constrained")
-    axes_grid = staircase.subplots(len(TARGET_ROWS), STEP_COUNT, sharex=True, sharey=True)
+    staircase_figure = Figure(figsize=(11, 6.2), layout="constrained")
+    axes_grid = staircase_figure.subplots(len(TARGET_ROWS), STEP_COUNT, sharex=True, sharey=True)
     unit_circle = np.exp(1j * np.linspace(0, 2 * np.pi, 200))
     for axes_row, panel, (*_, label) in zip(axes_grid, data["panels"], TARGET_ROWS, strict=True):
         readout_signs, (x, y) = np.array(panel["readout"]), panel["direction"]
@@ -114,7 +114,7 @@ def draw_staircase(data: dict[str, Any]) -> Figure:
     size_text = rf"relu student, $d = {data['dimension']}$, $p = {data['width']}$"
     rate_texts = [rf"$n = {n:g}\,d$, $\tilde\eta = {eta:g}$" for _, _, (n, eta), _ in TARGET_ROWS]
     suptitle_parts = "; ".join([size_text, f"(a), (b) {rate_texts[0]}", f"(c) {rate_texts[2]}"])
-    staircase.suptitle(suptitle_parts.replace("1\\,d", "d"), fontsize="small")
+    staircase_figure.suptitle(suptitle_parts.replace("1\\,d", "d"), fontsize="small")
     ax = axes_grid[0][0]
     for readout, colour in ((1, COLOURS[0]), (-1, COLOURS[1])):
         ax.plot([], [], color=colour, linewidth=6, label=rf"$\tilde a = {readout}$")
@@ -122,8 +122,8 @@ def draw_staircase(data: dict[str, Any]) -> Figure:
         ax.plot([], [], linestyle="", markersize=4, color="0.3", **dots, label=kind)
         ax.plot([], [], theory_mark, markersize=8, label=f"theory, {kind}")
     ax.plot([], [], color="0.6", linewidth=0.8, label="$C_1 = E[y\\,x]$, the linear part")
-    legend_below(staircase, ax.get_legend_handles_labels()[0])
-    return staircase
+    legend_below(staircase_figure, ax.get_legend_handles_labels()[0])
+    return staircase_figure
 
 
 # samples: test error and standard deviation over 10 draws, of the published notebook (d = 512)
@@ -139,11 +139,11 @@ def exponents_values(run: Run) -> Values:
         draw_count = 4 if exponent < 2 else 2  # the last takes ten times as long
         how: dict[str, Any] = {"samples": int(d**exponent), "preprocess": preprocess}
         tests = {"test_samples": test_samples}
-        draw_errors = []
+        step_errors = []
         for seed in range(draw_count):
             cell = {"single step": {"dimension": d} | how, **tests, "seed": seed}
-            draw_errors.append(run.stored(cell, partial(_one_step, d, seed, **tests, **how), (4,)))
-        published_error, honest_error, cosine_across, cosine_along = np.transpose(draw_errors)
+            step_errors.append(run.stored(cell, partial(_one_step, d, seed, **tests, **how), (4,)))
+        published_error, honest_error, cosine_across, cosine_along = np.transpose(step_errors)
         exponent_curves.append(
             {
                 "exponent": exponent,
@@ -183,11 +183,11 @@ def draw_exponents(data: dict[str, Any]) -> Figure:
         cosine_axis.plot(x, along, "o--", color=treatment_hue, markersize=4)
         cosine_axis.plot(x, across, "s-", color=treatment_hue, markersize=4)
     if data["dimension"] == 512:
-        x = [np.log(n) / np.log(512) for n in PUBLISHED]
+        published_x = [np.log(n) / np.log(512) for n in PUBLISHED]
         published_means, deviations = zip(*PUBLISHED.values(), strict=True)
         error_axis.errorbar(
-            x, published_means, deviations, fmt="D", color="0.3", markerfacecolor="none", capsize=4,
-            label="published (±1 s.d., 10 draws)",
+            published_x, published_means, deviations, fmt="D", color="0.3", markerfacecolor="none",
+            capsize=4, label="published (±1 s.d., 10 draws)",
         )  # fmt: skip
     error_axis.set_ylim(bottom=0)
     error_axis.set_ylabel("test error")

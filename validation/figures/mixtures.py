@@ -277,8 +277,8 @@ def point_means(
         ]
         for name, (errors, cell_mark) in error_kinds.items()
     }
-    no_errors = [np.full(shape, np.nan)]
-    found = {name: np.mean(seed_errors or no_errors, axis=0) for name, seed_errors in each.items()}
+    no_draws = [np.full(shape, np.nan)]
+    found = {name: np.mean(seed_errors or no_draws, axis=0) for name, seed_errors in each.items()}
     found["stderr"] = standard_error(np.array(each["mean"]))
     return {name: dict(zip(models.Errors._fields, one, strict=True)) for name, one in found.items()}
 
@@ -304,12 +304,12 @@ def draw_map(data: dict[str, Any]) -> Figure:
         of_points(data["points"], name, "generalisation").reshape(len(splits), len(spreads)).T
         for name in ("mean", "closed")
     )
-    contours = closed_form if np.isfinite(closed_form).any() else None
-    draw_heat_map(map_axes, splits, spreads, map_mean, "generalisation error", contours=contours)
+    closed_map = closed_form if np.isfinite(closed_form).any() else None
+    draw_heat_map(map_axes, splits, spreads, map_mean, "generalisation error", contours=closed_map)
     map_axes.set_xlabel(AXIS_LABELS["split"])
     map_axes.set_ylabel(AXIS_LABELS["data_spread"])
     fixed = {name: data["setting"][name] for name in ("dimension", "samples", "ratio", "lam")}
-    lines = "\ncontours: theory in closed form" if contours is not None else ""
+    lines = "\ncontours: theory in closed form" if closed_map is not None else ""
     map_axes.set_title(f"relu, {_settings_title(fixed, data['draws'])}{lines}", fontsize="small")
     return heat_map
 
@@ -335,17 +335,17 @@ def draw_sweep(data: dict[str, Any], plan: Sweep) -> Figure:
         mean, stderrs = of_points(points, "mean", error), BARS * of_points(points, "stderr", error)
         is_proved = np.array([point["proved"] for point in points])
         for i, colour in enumerate(hues):
-            style: dict[str, Any] = {"color": colour, "markersize": 5, "markerfacecolor": "white"}
-            ax.errorbar(sweep_values, mean[:, i, 0], stderrs[:, i, 0], fmt="o", capsize=2, **style)
+            dots: dict[str, Any] = {"color": colour, "markersize": 5, "markerfacecolor": "white"}
+            ax.errorbar(sweep_values, mean[:, i, 0], stderrs[:, i, 0], fmt="o", capsize=2, **dots)
             for name, (_, styles) in THEORY_MARKERS.items():
                 theory_lines = of_points(points, name, error)[:, i].T
                 for line, mark in zip(theory_lines, styles, strict=True):
                     ax.add_artist(Line2D(sweep_values, line, color=colour, **mark))
-            style |= {"markersize": 9, "markerfacecolor": "none", "linestyle": ""}
-            ax.plot(sweep_values[is_proved], mean[is_proved, i, 1], marker="x", **style)
+            dots |= {"markersize": 9, "markerfacecolor": "none", "linestyle": ""}
+            ax.plot(sweep_values[is_proved], mean[is_proved, i, 1], marker="x", **dots)
             # artists leave the scale as it is: where nothing is proved a model may be far off
             not_proved = sweep_values[~is_proved], mean[~is_proved, i, 1]
-            ax.add_artist(Line2D(*not_proved, marker="s", **style))
+            ax.add_artist(Line2D(*not_proved, marker="s", **dots))
         ax.set_title(_column_title(column_setting))
         ax.set_xlabel(AXIS_LABELS[plan.x])
         if error == "misclassification":

@@ -25,8 +25,8 @@ def model_of(kind: str, problem: Any, beta: float = 1.0, dimension: float = np.i
     theory_model = problem
     if isinstance(problem, GradientStep):
         models_of_step = {"srf": problem.srf, "limit": problem.srf, "equal": problem.network}
-        row_options: dict[str, Any] = {"row_norms": False} if kind == "equal" else {}
-        theory_model = models_of_step.get(kind, problem.network)(beta=beta, **row_options)
+        norm_options: dict[str, Any] = {"row_norms": False} if kind == "equal" else {}
+        theory_model = models_of_step.get(kind, problem.network)(beta=beta, **norm_options)
     return replace(theory_model, dimension=np.inf if kind == "limit" else dimension)
 
 
@@ -169,14 +169,14 @@ def _curve_errors(panel: Panel, curve: Curve, run: Run) -> Values:
     if run.quick:
         x, few = x[np.unique(np.linspace(0, len(x) - 1, 11).round().astype(int))], few[1::2]
     x = np.union1d(x, few)
-    curve_errors: dict[str, Any] = {error: {} for error in panel.errors}
-    at_d = size["dimension"] if panel.at_dimension else np.inf
+    error_curves: dict[str, Any] = {error: {} for error in panel.errors}
+    panel_d = size["dimension"] if panel.at_dimension else np.inf
     for theory_kind in curve.kinds:
         column_parts = [
-            solve_grid(model_of(theory_kind, problem, curve.beta, at_d), grids={}, **fit).columns
+            solve_grid(model_of(theory_kind, problem, curve.beta, panel_d), grids={}, **fit).columns
             for problem, fit in curve.points(x)
         ]
-        for error, error_lines in curve_errors.items():
+        for error, error_lines in error_curves.items():
             error_lines[theory_kind] = np.concatenate([columns[error] for columns in column_parts])
     simulated_parts = [
         run.simulated(
@@ -185,11 +185,11 @@ def _curve_errors(panel: Panel, curve: Curve, run: Run) -> Values:
         for problem, fit in curve.points(few)
     ]
     for error, points in zip(panel.errors, np.hstack(simulated_parts), strict=True):
-        curve_errors[error]["simulated"] = points
+        error_curves[error]["simulated"] = points
     if panel.linear:
         curve_model = model_of("theory", curve.points(x[:1])[0][0], curve.beta)
-        curve_errors["linear"] = replica.bounds(curve_model).linear
-    return curve_errors | size | {"x": x, "simulated_at": few}
+        error_curves["linear"] = replica.bounds(curve_model).linear
+    return error_curves | size | {"x": x, "simulated_at": few}
 
 
 def draw_panels(
@@ -211,8 +211,8 @@ def draw_panels(
     panel_axes = panels_with_differences(picture, len(figure_columns))
     for two_axes, (panel, curves, error) in zip(panel_axes.T, figure_columns, strict=True):
         for curve_index, (curve, values) in enumerate(zip(panel.curves, curves, strict=True)):
-            label = curve.label if error == panel.errors[0] else ""
-            style: dict[str, Any] = {"color": curve.color, "label": label}
+            curve_label = curve.label if error == panel.errors[0] else ""
+            style: dict[str, Any] = {"color": curve.color, "label": curve_label}
             nudge = curve_index - (len(curves) - 1) / 2
             draw_theories(two_axes, values, values[error], marker_nudge=nudge, **style)
         if panel.linear:

@@ -42,9 +42,9 @@ def rows_of_digits() -> tuple[Array, Array]:
         needed_sklearn = f"made with scikit-learn: {install('sklearn')}"
         raise InvalidArgument("the figure", "digits", needed_sklearn) from None
     pixels, digits = load_digits(return_X_y=True)
-    row_order = np.random.default_rng(0).permutation(len(digits))
-    pixels = pixels[row_order][:, pixels.std(axis=0) > 0]
-    return (pixels - pixels.mean(axis=0)) / pixels.std(axis=0), digits[row_order]
+    digit_order = np.random.default_rng(0).permutation(len(digits))
+    pixels = pixels[digit_order][:, pixels.std(axis=0) > 0]
+    return (pixels - pixels.mean(axis=0)) / pixels.std(axis=0), digits[digit_order]
 
 
 def power_law(estimator: Any, features: Array, labels: Array, scoring: str | None = None) -> Array:
@@ -58,11 +58,11 @@ def power_law(estimator: Any, features: Array, labels: Array, scoring: str | Non
     samples, _, split_scores = learning_curve(estimator, features, labels, **curve_options)
     errors = (0 if scoring else 1) - split_scores.mean(axis=1)
     fit_options: dict[str, Any] = {"p0": [errors.min() / 2, errors.max(), 0.5], "sigma": errors}
-    law, _ = curve_fit(
+    fitted_law, _ = curve_fit(
         lambda n, *law: along(law, n), samples, errors, bounds=(0, [np.inf, np.inf, 3]),
         **fit_options,
     )  # fmt: skip
-    return np.asarray(law)
+    return np.asarray(fitted_law)
 
 
 def along(power_law_parameters: Any, samples: Any) -> Array:
@@ -73,15 +73,15 @@ def along(power_law_parameters: Any, samples: Any) -> Array:
 
 def digits_values(run: Run) -> Values:
     """Theory of all rows and of the first ones, errors of fitted readouts, and the power law."""
-    features, digits = rows_of_digits()
+    digit_features, digits = rows_of_digits()
     if run.quick:
-        features, digits = features[:600], digits[:600]
-    digit_rows, width = features.shape
+        digit_features, digits = digit_features[:600], digits[:600]
+    digit_rows, width = digit_features.shape
     few = [40, 200, 500] if run.quick else [20, 50, 100, 200, 500, 1000, 1600]
     samples, digit_curves = {}, {}
     for name, row_count in {"all": digit_rows, "first": IN_HAND}.items():
         samples[name] = replica.FeatureSample(
-            features=features[:row_count], labels=digits[:row_count], intercept=True
+            features=digit_features[:row_count], labels=digits[:row_count], intercept=True
         )
         n = np.unique(np.geomspace(few[0], row_count, 4 if run.quick else 24).astype(int))
         digit_curves[name] = replica.learning_curve(samples[name], samples=n, lam=LAM)
@@ -94,7 +94,7 @@ def digits_values(run: Run) -> Values:
     from sklearn.linear_model import RidgeClassifier
 
     digit_estimator = RidgeClassifier(alpha=LAM * width)
-    law = power_law(digit_estimator, features[:IN_HAND], digits[:IN_HAND])
+    law = power_law(digit_estimator, digit_features[:IN_HAND], digits[:IN_HAND])
     theory_curves = {
         name: {
             "n": curve.samples.values,
@@ -157,10 +157,10 @@ USES = {
 def data(name: str, run: Run) -> Values:
     """Theory and simulated networks of one of the two figures, a panel for each of its steps."""
     size = run.size((1000, 16), (80, 3))
-    draws: dict[str, Any] = size | {"test_samples": 4 * size["dimension"]}
+    draw_options: dict[str, Any] = size | {"test_samples": 4 * size["dimension"]}
     curves_of, steps = (_reuse, STEPS) if name == "reuse" else (_budget, STEPS[: 2 - run.quick])
     panels = [
-        [curve | size for curve in curves_of(step_settings, run, draws)]
+        [curve | size for curve in curves_of(step_settings, run, draw_options)]
         for step_settings in run.tracked(steps)
     ]
     return dict(plain({"figure": name, **size, "panels": panels}))
@@ -197,8 +197,8 @@ def _budget(step_settings: dict[str, Any], run: Run, draws: dict[str, Any]) -> l
             )[0, 0]
             for plan in plans[::every]
         ]  # fmt: skip
-        errors = {"theory": [plan.test_error for plan in plans], "simulated": drawn}
-        curve: Values = {"x": budgets, "simulated_at": budgets[::every], "test_error": errors}
+        plan_errors = {"theory": [plan.test_error for plan in plans], "simulated": drawn}
+        curve: Values = {"x": budgets, "simulated_at": budgets[::every], "test_error": plan_errors}
         curves.append(curve | {"plans": [[plan.alpha0, plan.alpha, plan.lam] for plan in plans]})
     return curves
 
