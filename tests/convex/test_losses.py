@@ -125,7 +125,7 @@ def test_names_and_refusals():
 
 def test_margins_need_labels_of_two_values():
     model = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9)
-    with pytest.raises(InvalidArgument, match=r"labels \+-1: those of target sign"):
+    with pytest.raises(InvalidArgument, match=r"logistic take labels \+-1: target sign"):
         solve(model, alpha=1.0, lam=0.1, loss="logistic")
     with pytest.raises(InvalidArgument, match="noise must be 0 with labels"):
         SpikedRandomFeatures(
