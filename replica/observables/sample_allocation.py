@@ -210,8 +210,6 @@ def sample_allocation(
     from scipy.optimize import minimize_scalar
 
     check_step(step)
-    if step.step.steps:
-        raise InvalidArgument("steps", step.step.steps, "a single step")
     step, samples_n = step.step, number("budget", budget)
     layer_shares = axis("parts", parts)
     if not ((layer_shares > 0) & (layer_shares < 1)).all():

@@ -166,6 +166,10 @@ def refuse_options(problem: Any, *names: str) -> None:
 
 
 def check_step(problem: Any, argument: str = "step") -> None:
-    """Raise InvalidArgument unless ``problem`` is a step, or a model made by one."""
+    """Raise InvalidArgument unless ``problem`` is a single step, or a model made by one."""
     if not isinstance(problem, Problem) or problem.step is None:
         raise InvalidArgument(argument, problem, "a GradientStep, or a model made by one")
+    if problem.step.steps:
+        allowed = "left out where the best step is searched, which is a single one: of several, "
+        allowed += "solve a GradientStep for each schedule and compare"
+        raise InvalidArgument("steps", problem.step.steps, allowed)

@@ -228,7 +228,7 @@ class Step(Problem):
             if has_steps or not (isinstance(alpha0, str) and alpha0 == "alpha"):
                 alpha0 = _checked_alpha0(alpha0)
             allowed_eta = "0 or more: the learning rate over the width, eta/p"
-            allowed_eta += WORDS["eta"] * isinstance(eta, str)
+            allowed_eta += WORDS["eta"] * (isinstance(eta, str) and not has_steps)
             checked_steps.append((alpha0, number("eta", eta, 0, MAX_NUMBER, allowed_eta)))
         return tuple(checked_steps)
 

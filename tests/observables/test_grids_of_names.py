@@ -1,5 +1,7 @@
 """Curves over losses, students and theories; the best penalty and rate of every point; notes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas
 import pytest
@@ -178,13 +180,16 @@ def test_a_network_stays_what_it_is_beside_its_srf():
 
 def test_each_of_several_steps_has_its_own_rate():
     step = replica.GradientStep(student="tanh", target="sin", steps=[(10, 1), (10, 1)])
-    for answer in (
-        lambda: learning_curve(step, beta=1.0, alpha=1.0, lam=0.1, eta="best"),
-        lambda: optimal_eta(step.srf(beta=1.0), alpha=1.0),
-        lambda: replica.bounds(step.srf(beta=1.0), eta=[1, 2]),
-        lambda: replica.best_bounds(step.network(beta=1.0)),
+    compare = "solve a GradientStep for each schedule and compare"
+    for answer, said in (
+        (lambda: learning_curve(step, beta=1.0, alpha=1.0, lam=0.1, eta="best"), compare),
+        (lambda: optimal_eta(step.srf(beta=1.0), alpha=1.0), compare),
+        (lambda: replica.bounds(step.srf(beta=1.0), eta=[1, 2]), "eta must be left out"),
+        (lambda: replica.best_bounds(step.network(beta=1.0)), compare),
+        (lambda: replica.sample_allocation(step, budget=2, eta="best"), compare),
+        (lambda: replace(step, steps=[(2, "best"), (2, 1)]), "over the width, eta/p, got 'best'"),
     ):
-        with pytest.raises(InvalidArgument):
+        with pytest.raises(InvalidArgument, match=said):
             answer()
 
 
