@@ -242,6 +242,7 @@ def with_options(sentence: str) -> str:
     named = {"time_limit=": "--time-limit ", "time_limit": "--time-limit", "most=": "--most"}
     tolerance = "--quadrature-tol of replica curve, readout or spectrum"
     named |= {"quadrature_tol": tolerance, "without dimension=": "without --dimension"}
+    named["theory='srf'"] = "--theory srf"
     for argument, option in named.items():
         sentence = sentence.replace(argument, option)
     return sentence

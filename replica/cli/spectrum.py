@@ -87,7 +87,7 @@ def warn_unless_converged(result: Spectrum) -> None:
         no_mass = np.isnan(result.mass_error)
         mass = "is not known" if no_mass else f"is off by {result.mass_error:.1e}"
         status = with_options(str(result.status))
-        say(f"WARNING: {status}: {result.quadrature_error:.1e}; the mass {mass}")
+        say(f"WARNING: {status}; quadrature error {result.quadrature_error:.1e}; the mass {mass}")
 
 
 def spectrum_document(result: Spectrum, points: int) -> dict[str, Any]:

@@ -173,6 +173,13 @@ def complex_moments(student: Activation, s: Array, c: float) -> Moments:
     return Moments(*moment_integral.value)
 
 
+def on_real_nodes(model: Model) -> bool:
+    """True of a network whose labels stay on real nodes, which make a peak each in its spectrum:
+    after several steps, or on a target of several directions."""
+    step = model.step if model.rows is not None else None
+    return step is not None and (bool(step.steps) or step.labels_at(0).target.dimension != 1)
+
+
 def with_complex_batch(network: NetworkRows, rows: TrainedRows) -> TrainedRows:
     """Rows of a ``network`` after one step, with the residuals of their batch on complex nodes.
 
@@ -181,7 +188,7 @@ def with_complex_batch(network: NetworkRows, rows: TrainedRows) -> TrainedRows:
     step, (batch,), (all_groups,) = network.step, rows.batches, network.all_groups.batches
     sample = first_sample_weights(step, network.kinds)
     labels = step.labels_at(0)
-    if labels.channel or labels.target.dimension != 1 or step.inputs is not None:
+    if labels.channel or step.inputs is not None:
         return rows  # random labels +-1 have two residuals, other laws keep their real nodes
     largest_group = int(np.argmax(np.abs(sample.linear) if sample.linear.any() else sample.square))
     if sample.linear.any():

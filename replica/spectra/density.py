@@ -174,7 +174,8 @@ class SpectralDensity(Displayed):
         return float(moment_integral.estimate)
 
     def _facts(self) -> dict[str, Any]:
-        status_text = f"{self.status.value} (quadrature_error {self.quadrature_error:.1e})"
+        errors = f"quadrature_error {self.quadrature_error:.1e}, mass_error {self.mass_error:.1e}"
+        status_text = f"{self.status.value} ({errors})"
         density_facts = {name: getattr(self, name) for name in ("edges", "atom", "outliers")}
         density_diverges = {"density": "diverges at 0"} if self.diverges else {}
         return density_facts | density_diverges | {"status": status_text}

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from solvers.resources import TIME_LIMIT, GivenUp, deadline, one_thread
-from solvers.results import Array, ConvergenceError
+from solvers.results import Array, ConvergenceError, Status
 from solvers.successive_refinement import settle
 
 from ..equivalence import Table, tables
@@ -33,7 +33,7 @@ from ..problem import (
 )
 from ..saddle_point import ridge
 from ..steps import GradientStep, NetworkRows, model_of
-from .contour import contour_table, with_complex_batch
+from .contour import contour_table, on_real_nodes, with_complex_batch
 from .density import SpectralDensity, even_angles
 from .edges import NEGLIGIBLE_MASS, angle_of, logarithmic_grid, mass_per_log, support, x_at_angle
 from .layer import LAYER_TOLERANCE, LayerSpectrum, layer_spectrum
@@ -220,7 +220,8 @@ def spectrum(
 
     Time: a second for one group of neurons; ten seconds for several groups or steps; half a minute
     for a network on a mixture, or a given layer of 400 neurons.  The dozens of groups that
-    discretise a continuous readout take minutes, more than the default ``time_limit``.
+    discretise a continuous readout take minutes, more than the default ``time_limit``, and so do
+    some networks after several steps.
 
     Parameters
     ----------
@@ -270,10 +271,10 @@ def spectrum(
         with deadline(time_limit), np.errstate(all="ignore"):  # iterates that are not finite end
             return find_spectrum()
     except GivenUp:
-        message += (
-            " within its time_limit (a larger time_limit gives it more seconds): many groups of "
-            "neurons, a very narrow layer, or many given neurons take minutes"
-        )
+        slow = "many groups of neurons, a very narrow layer, or many given neurons take minutes"
+        if isinstance(model, SpikedRandomFeatures) and on_real_nodes(model):
+            slow = Status.LABEL_NODES.value.removeprefix("not converged: ")
+        message += f" within its time_limit (a larger time_limit gives it more seconds): {slow}"
     except np.linalg.LinAlgError:
         message += ": a matrix of its equations is singular"
     raise ConvergenceError(message, None)
@@ -300,7 +301,9 @@ def _limit_spectrum(model: SpikedRandomFeatures, alpha: float, quadrature_tol: f
         outliers=outliers(model, resolvent.real.table),
         resolvent=resolvent,
     )
-    return in_limit._flagged(1 - in_limit.atom, 1e-6, converged_scan.change, quadrature_tol)
+    found = in_limit._flagged(1 - in_limit.atom, 1e-6, converged_scan.change, quadrature_tol)
+    has_peaks = found.status is Status.MASS and on_real_nodes(model)
+    return replace(found, status=Status.LABEL_NODES) if has_peaks else found
 
 
 def _scans_on_tables(model: SpikedRandomFeatures, alpha: float) -> Iterator[Scan]:
@@ -322,7 +325,7 @@ def _scan_table(model: SpikedRandomFeatures, table: Table, alpha: float, last: S
     in the spectrum.  Outside the spectrum poles come in conjugate pairs, far from the line.
     """
     real = ridge.responses_of(table)
-    if isinstance(model.rows, NetworkRows) and not model.step.steps:
+    if isinstance(model.rows, NetworkRows) and not on_real_nodes(model):
         complex_rows = with_complex_batch(model.rows, real.analytic.table.covariance)
         table = replace(table, covariance=complex_rows)
     x, start_U = (logarithmic_grid(real.analytic.table, alpha), None) if last is None else last[1:]

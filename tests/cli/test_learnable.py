@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -250,3 +251,10 @@ def test_a_spectrum_that_takes_too_long_is_given_up(capsys, command, sizes, answ
     assert found.out.startswith(answer)
     assert bool(found.out) == bool(answer)
     assert "was not found within its --time-limit (a larger --time-limit gives it" in found.err
+
+
+def test_a_flagged_spectrum_names_its_errors(capsys):
+    line = "spectrum --student gelu --target z1+z1*z2 --alpha0 2 --eta 1 --alpha 2 --theory network"
+    assert theory(line) == 1
+    flagged = r"\(--theory srf has none; .*\); quadrature error .*e-16; the mass is off by 7.0e-05"
+    assert re.search(flagged, capsys.readouterr().err)

@@ -8,6 +8,7 @@ from replica import GradientStep
 from replica.equivalence import table_at
 from replica.spectra.contour import with_complex_batch
 from replica.steps import first_sample_weights
+from solvers.results import ConvergenceError, Status
 
 NETWORKS = [
     ("tanh", "sign", 0.26, 0.6, 0.0, 0.77, 1.4),  # labels of one size
@@ -75,6 +76,17 @@ def test_batch_contour(student, target, alpha0, eta, noise, beta, alpha):
         found = (weights * square / (1 + t * square)).sum()
         # the nodes agree with the real rule to 1e-10 of E y^2 at real t
         assert found == pytest.approx(expected, rel=1e-8)
+
+
+def test_nodes_of_labels_are_the_cause_that_is_named():
+    """After several steps, or on a target of several directions, labels are on no contour."""
+    fields = dict(student="gelu", target="z1 + z1*z2")
+    found = replica.spectrum(GradientStep(alpha0=2, eta=1, **fields).network(beta=1.0), 2.0)
+    assert found.status is Status.LABEL_NODES
+    assert f"mass_error {found.mass_error:.1e}" in repr(found)
+    network = GradientStep(steps=[(2, 1), (2, 1)], **fields).network(beta=1.0)
+    with pytest.raises(ConvergenceError, match="network after several steps, or on a target of"):
+        replica.spectrum(network, 2.0, time_limit=1e-3)
 
 
 @pytest.mark.slow
