@@ -18,6 +18,7 @@ from .. import observables
 from ..display import reasons_text, text
 from ..observables import CHANGES, NOTED_SHIFT, NOTHING_LEARNED, SEARCHED_RANGES
 from ..problem import LabelLaw, Problem, SpikedRandomFeatures
+from ..spectra import Spectrum, spectrum
 from ..steps import reason_not_covered
 from .printing import rows_of, say, with_options
 
@@ -139,6 +140,23 @@ def notes_of_bounds(
     of_errors_note = change_note(of_errors, [*axes, "alpha", "lam"], error)
     of_errors_note = of_errors_note.replace("(--dimension", "(replica curve --dimension")
     return [*filter(None, [change_note(of_bounds, axes, "lower bound"), of_errors_note])]
+
+
+def note_of_spectrum(found: Spectrum, theory: str | None) -> str:
+    """Note on the change of the bulk's upper end to the network, unless a ``theory`` was named;
+    empty where that has no answer in time."""
+    if theory is not None or not found.converged:
+        return ""
+
+    def upper_end(network: SpikedRandomFeatures) -> float:
+        of_network = spectrum(network, found.alpha)
+        return of_network.outlier_threshold(1000) if of_network.converged else np.nan
+
+    here = found.outlier_threshold(1000)
+    with deadline(SECONDS_FOR_NOTE):
+        change = CHANGES[TO_NETWORK].of(found.model, here, upper_end)
+    point = {"alpha": found.alpha, "converged": True, TO_NETWORK: change}
+    return change_note([point], ["alpha"], "upper end of the bulk of p = 1000")
 
 
 def _noted_changes(theory: str | None) -> list[str]:

@@ -17,7 +17,7 @@ from ..spectra import spectrum as spectrum_of
 from ..steps import THRESHOLD, Staircase
 from ..steps import staircase as staircase_of
 from .command_runner import TimeLimit, Tolerance, command
-from .notes import note_theory
+from .notes import note_of_spectrum, note_theory
 from .option_table import LARGEST_DOCUMENT, Options, parse_law, read_mixture, single_number
 from .options import parse_request
 from .printing import Output, answer, rows_of, say, with_options
@@ -61,6 +61,8 @@ def spectrum(
         note_theory(model)
 
     output.write(document, show, figure=lambda: plot_spectrum(found).figure, rows=rows)
+    if note := note_of_spectrum(found, request.theory):
+        say(f"note: {note}")
     warn_unless_converged(found)
     return found.converged
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import replica
+from replica.steps import THEORIES
 from solvers.results import ConvergenceError
 from tests.cli.commands import document, refusal, theory, validate
 from tests.problems import PUBLISHED
@@ -251,6 +252,20 @@ def test_a_spectrum_that_takes_too_long_is_given_up(capsys, command, sizes, answ
     assert found.out.startswith(answer)
     assert bool(found.out) == bool(answer)
     assert "was not found within its --time-limit (a larger --time-limit gives it" in found.err
+
+
+@pytest.mark.parametrize("is_noted", [True, False])
+def test_how_far_a_spectrum_is_from_the_network_is_noted(is_noted, capsys, monkeypatch):
+    """By the end of the bulk, where no theory is named and that of the network is in time."""
+    monkeypatch.setattr("replica.cli.notes.SECONDS_FOR_NOTE", 60.0 * is_noted)
+    line = "spectrum --student tanh --target sin --alpha0 .3 --eta 4 --beta .5 --alpha 2"
+    assert theory(line) == 0
+    step = replica.GradientStep(student="tanh", target="sin", alpha0=0.3, eta=4)
+    srf, network = (replica.spectrum(step, 2.0, beta=0.5, theory=one) for one in THEORIES)
+    change = f"differs by {network.edges.max() / srf.edges.max() - 1:+.0%} (--theory network)"
+    assert (change in capsys.readouterr().err) == is_noted
+    assert theory(f"{line} --theory srf") == 0
+    assert "differs by" not in capsys.readouterr().err
 
 
 def test_a_flagged_spectrum_names_its_errors(capsys):
