@@ -93,7 +93,7 @@ def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIM
     """Bounds on the test error at the best penalty; with --alpha, that error itself.
 
     lower and upper hold at every alpha; achieved_1 is the error at alpha = 1 at its best penalty,
-    lam_1.  All are limits d -> inf: a note says how far the network itself is and, with --alpha,
+    lam_1.  All are limits d -> inf: notes say how far the network itself is and, at --alpha or 1,
     networks of d = 1000, which at small steps (eta below about 1) are far above them.  In Python:
     replica.bounds.
 

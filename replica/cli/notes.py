@@ -4,6 +4,7 @@ their range, errors no better than that of predicting 0, and points that did not
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, NamedTuple
 
@@ -12,7 +13,7 @@ import typer
 from numpy.typing import ArrayLike
 
 from solvers.resources import TIME_LIMIT, deadline
-from solvers.results import Status
+from solvers.results import ConvergenceError, Status
 
 from .. import observables
 from ..display import reasons_text, text
@@ -118,22 +119,24 @@ def notes_of_bounds(
     results: Sequence[tuple[dict[str, Any], Any, Sequence[Any]]], theory: str | None
 ) -> list[str]:
     """Notes on the changes of lower bounds to the network, unless a ``theory`` was named, and on
-    those of the errors at the best penalties.
+    those of the errors at the best penalties; without any, on that at alpha = 1 to d = 1000.
 
     The ``results``, of which the first, the middle and the last are looked at, have the place, the
     bounds and the optima of each learning rate.
     """
     names = _noted_changes(theory)
     of_bounds, of_errors = [], []
-    with deadline(SECONDS_FOR_NOTE):
+    with deadline(SECONDS_FOR_NOTE), suppress(ConvergenceError):
         for k in dict.fromkeys((0, len(results) // 2, len(results) - 1)):
             place, bounds, optima = results[k]
             if TO_NETWORK in names and bounds.lower > 1e-6 * bounds.upper:  # else it is rounding
                 lower = lambda model: observables.bounds(model).lower  # noqa: E731
                 change = CHANGES[TO_NETWORK].of(bounds.model, bounds.lower, lower)
                 of_bounds.append({**place, "converged": True, TO_NETWORK: change})
+            error_names = names if optima else ["finite_size_shift"]
+            optima = optima or [observables.optimal_lambda(bounds.model, alpha=1.0)]
             for point in (best.point for best in optima):
-                changes = {name: getattr(point, name) for name in names}
+                changes = {name: getattr(point, name) for name in error_names}
                 of_errors.append({**place, **point.place, "converged": True, **changes})
     error = observables.headline_error(results[0][1].model)
     axes = [*results[0][0]]

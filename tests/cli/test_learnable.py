@@ -38,9 +38,10 @@ def test_bounds(capsys, tmp_path):
     assert capsys.readouterr().out.split()[:2] == ["lower", "upper"]  # no rate, no column
 
 
-def test_how_far_bounds_are_from_a_network_is_noted(capsys):
+@pytest.mark.parametrize("alpha", ["", " --alpha 1"])
+def test_how_far_bounds_are_from_a_network_is_noted(alpha, capsys):
     """The lower one from that of the network itself, and the error at alpha from d = 1000."""
-    assert theory(f"bounds {STEP} --eta 0.3,3 --alpha 1") == 0
+    assert theory(f"bounds {STEP} --eta 0.3,3{alpha}") == 0
     noted = capsys.readouterr().err
     step = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=3)
     change = replica.bounds(step, theory="network").lower / replica.bounds(step).lower - 1
