@@ -13,7 +13,7 @@ import typer
 from numpy.typing import ArrayLike
 
 from solvers.resources import TIME_LIMIT, deadline
-from solvers.results import ConvergenceError, Status
+from solvers.results import Array, ConvergenceError, Status
 
 from .. import observables
 from ..display import reasons_text, text
@@ -172,13 +172,13 @@ def change_note(
     axes: Sequence[str],
     error: str,
     asked: bool = False,
-    network_eta: Callable[[dict[str, Any]], str] | None = None,
+    network_eta: Callable[..., str] | None = None,
 ) -> str:
     """Note on the largest relative changes of the ``error`` over the points; empty for none.
 
     The points have columns of NOTED, and of the ``axes``, which name the place.  Changes that are
     small or not known are noted only where ``asked``.  Where the best eta is searched,
-    ``network_eta`` says of a point what that of the network is.
+    ``network_eta`` says of a point what that of the network is, which is noted if it is another.
     """
     points = [point for point in points if point["converged"]]  # others have a warning
     sentences = []
@@ -191,14 +191,18 @@ def change_note(
             change_text = f"{name.replace('_', ' ')} is not known{where}"
             sentences.append(f"the {change_text}: no answer, or none in time")
         least = 5e-4 if asked else CHANGES[name].noted  # smaller ones would be printed as 0.0 %
-        if np.any(np.abs(changes) > least):
-            point, shift = noted_points[_farthest(changes)], changes[_farthest(changes)]
+        if not np.isfinite(changes).any():
+            continue
+        point, shift = noted_points[_farthest(changes)], changes[_farthest(changes)]
+        is_far, of_eta = bool(abs(shift) > least), ""
+        if network_eta is not None and name == TO_NETWORK:
+            of_eta = network_eta(point, is_far)
+        if is_far or of_eta:
             place = ", ".join(f"{axis} = {text(point[axis])}" for axis in axes) or "these steps"
             change = f"{shift:+.0%}" if abs(shift) > NOTED_SHIFT else f"{shift:+.1%}"
             sentences.append(note.format(error=error.replace("_", " "), place=place, change=change))
-            if network_eta is not None:
-                of_size = "; the best eta may be another, too: --dimension 1000 searches it there"
-                sentences[-1] += of_size if name == "finite_size_shift" else network_eta(point)
+            of_size = "; the best eta may be another, too: --dimension 1000 searches it there"
+            sentences[-1] += of_eta if name == TO_NETWORK else of_size * (network_eta is not None)
     return "; and ".join(sentences)
 
 
@@ -207,15 +211,25 @@ def _farthest(changes: ArrayLike) -> int:
     return int(np.abs(np.nan_to_num(changes)).argmax())
 
 
-def _network_eta(searched: Container[str], point: Mapping[str, Any]) -> str:
-    """The best eta of the network in the place of an sRF at a point, if it is found in time."""
+def _network_eta(searched: Container[str], point: Mapping[str, Any], is_far: bool) -> str:
+    """The best eta of the network in the place of an sRF at a point, if it is found in time, and
+    the error there.  Unless that of the point ``is_far``, empty where eta differs by 20 % at most.
+    """
     at = {"alpha": point["alpha"], "lam": None if "lam" in searched else point["lam"]}
-    best_eta = lambda network: observables.optimal_eta(network, **at).eta  # noqa: E731
-    eta = point["eta"] * (1 + CHANGES[TO_NETWORK].of(point["model"], point["eta"], best_eta))
+
+    def best(network: SpikedRandomFeatures) -> Array:
+        found = observables.optimal_eta(network, **at)
+        return np.array([found.eta, found.test_error])
+
+    of_srf = np.array([point["eta"], point["test_error"]])
+    with deadline(TIME_LIMIT if is_far else SECONDS_FOR_NOTE):
+        eta, error = of_srf * (1 + CHANGES[TO_NETWORK].of(point["model"], of_srf, best))
     if not np.isfinite(eta):
-        return ", whose best eta may differ"
+        return ", whose best eta may differ" * is_far
     at_end = np.abs(np.log(np.divide(SEARCHED_RANGES["eta"], eta))).min() < 1e-6
-    return f", whose best eta is {eta:.3g}" + ", an end of the range searched" * bool(at_end)
+    eta_text = f", whose best eta is {eta:.3g}" + ", an end of the range searched" * bool(at_end)
+    eta_text += f", with a test error of {error:.4g} where the best of the sRF is {of_srf[1]:.4g}"
+    return eta_text * bool(is_far or abs(eta / of_srf[0] - 1) > 0.2)
 
 
 def _size_notes(grid: observables.Grid) -> list[str]:

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -172,6 +173,23 @@ def test_a_best_eta_that_is_not_found_fails_no_answer(capsys, monkeypatch):
     printed, noted = capsys.readouterr()
     assert json.loads(printed) == expected
     assert "(--theory network), whose best eta may differ" in noted
+
+
+@pytest.mark.parametrize(("ratio", "is_noted"), [(0.5, True), (1.1, False)])
+def test_another_best_eta_of_the_network_is_noted_with_its_error(
+    ratio, is_noted, capsys, monkeypatch
+):
+    """Where the errors of both are near, too: a reader sees that the other eta costs little."""
+    step = replica.GradientStep(student="tanh", target="sin", alpha0=20, eta=1)
+    srf = replica.optimal_eta(step, alpha=1.0, beta=1.0, lam=0.1)
+    network = SimpleNamespace(eta=ratio * srf.eta, test_error=1.01 * srf.test_error)
+    monkeypatch.setattr("replica.cli.notes.observables.optimal_eta", lambda *_, **__: network)
+    assert (
+        theory("curve --student tanh --target sin --alpha0 20 --eta best --alpha 1 --lam .1") == 0
+    )
+    errors = f"error of {network.test_error:.4g} where the best of the sRF is {srf.test_error:.4g}"
+    noted = f"whose best eta is {network.eta:.3g}, with a test {errors}"
+    assert (noted in capsys.readouterr().err) == is_noted
 
 
 @pytest.mark.slow
