@@ -49,7 +49,8 @@ TimeLimit = Annotated[
     float,
     typer.Option(
         help="Seconds a point, after which it is flagged; where the best --lam or --eta is "
-        "searched, seconds of the whole search of a point: take some hundreds at a --dimension."
+        "searched, seconds of the whole search of a point: take some hundreds at a --dimension or "
+        "with --reuse."
     ),
 ]
 Tolerance = Annotated[
