@@ -146,14 +146,15 @@ def notes_of_bounds(
 
 
 def note_of_spectrum(found: Spectrum, theory: str | None) -> str:
-    """Note on the change of the bulk's upper end to the network, unless a ``theory`` was named;
-    empty where that has no answer in time."""
+    """Note on the change of the bulk's upper end to a network where that is sharp, unless a
+    ``theory`` was named; empty where that has no answer in time."""
     if theory is not None or not found.converged:
         return ""
 
     def upper_end(network: SpikedRandomFeatures) -> float:
         of_network = spectrum(network, found.alpha)
-        return of_network.outlier_threshold(1000) if of_network.converged else np.nan
+        ends_sharply = of_network.converged and of_network.sharp[-1, 1]  # few draws have tails
+        return of_network.outlier_threshold(1000) if ends_sharply else np.nan
 
     here = found.outlier_threshold(1000)
     with deadline(SECONDS_FOR_NOTE):
