@@ -23,6 +23,7 @@ def keeps_its_promise(kind, number, time_limit):
         assert not broken(kind, point), (problem, point)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30, derandomize=True)  # a run can be repeated
 @given(NUMBERS)
 def test_ridge_regression(number):

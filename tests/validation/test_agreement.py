@@ -215,6 +215,7 @@ def test_networks_at_size(step, options):
     assert found.agrees, found.verdict
 
 
+@pytest.mark.slow
 def test_network_agrees_with_its_own_theory_alone():
     """Within 4 standard errors of 1 to 3 %, without any allowance; the sRF is 9 to 10 % below."""
     step = GradientStep(**NETWORK | dict(alpha0=0.3, eta=6.0))

@@ -136,7 +136,8 @@ def cells(folder):
     return sorted(path for path in folder.glob("*.json") if len(path.stem) == 40)
 
 
-@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
 def test_kill_and_resume_is_byte_identical(tmp_path, uninterrupted, workers):
     """SIGKILL after the first cells; the same line goes on, and its files are the same."""
     store, out = tmp_path / "store", tmp_path / "a.csv"
