@@ -20,8 +20,8 @@ def with_sums(labels: Array) -> Array:
     >>> with_sums(np.array([1, 10, 100])).tolist()
     [1, 10, 100, 11, 101, 110]
     """
-    i, j = np.triu_indices(len(labels), 1)
-    return np.concatenate([labels, labels[i] + labels[j]])
+    first_class, second_class = np.triu_indices(len(labels), 1)
+    return np.concatenate([labels, labels[first_class] + labels[second_class]])
 
 
 def covariances(variances: Array, outputs: int) -> Array:
@@ -61,15 +61,15 @@ def win_probabilities(mean: Array, covariance: Array) -> Array:
     for first_stratum in range(0, N, block_size):
         check_time()
         i = slice(first_stratum, first_stratum + block_size)
-        normal = ndtri(np.clip(np.abs(2 * ((lattice + shifts[i]) % 1) - 1), 1e-16, 1 - 1e-16))
+        draws = ndtri(np.clip(np.abs(2 * ((lattice + shifts[i]) % 1) - 1), 1e-16, 1 - 1e-16))
         # outputs first, (C, R, S) of R strata and S draws
-        here = np.moveaxis(mean[i, None] + normal @ axes[i, :, -2::-1].swapaxes(1, 2), 2, 0).copy()
+        here = np.moveaxis(mean[i, None] + draws @ axes[i, :, -2::-1].swapaxes(1, 2), 2, 0).copy()
         slope, lowest_win, upto = axes[i, :, -1].T[..., None], here * 0 - np.inf, here * 0 + np.inf
         for c in range(C - 1):  # from where on each of the next is above output c
             with np.errstate(divide="ignore"):
-                crossings = (here[c] - here[c + 1 :]) / (slope[c + 1 :] - slope[c])
-            upto[c] = crossings.min(axis=0)
-            np.maximum(lowest_win[c + 1 :], crossings, out=lowest_win[c + 1 :])
+                output_crossings = (here[c] - here[c + 1 :]) / (slope[c + 1 :] - slope[c])
+            upto[c] = output_crossings.min(axis=0)
+            np.maximum(lowest_win[c + 1 :], output_crossings, out=lowest_win[c + 1 :])
         block_wins = np.maximum(ndtr(upto) - ndtr(lowest_win), 0).mean(axis=2)
         np.put_along_axis(win_chances[i], slope_order[i], block_wins.T, axis=1)
     return win_chances

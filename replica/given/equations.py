@@ -162,11 +162,11 @@ class StrataEquations:
         from the samples, given tr A G (``df_1``) and tr A G A G (``df_2``) of the strata."""
         return df_2, df_2
 
-    def _second_moments(self, weights: Array) -> Any:
+    def _second_moments(self, stratum_weights: Array) -> Any:
         """Sum of second moments of the strata, each weighted by its samples, (n/p) sum_nu omega w
-        (S + mu mu^T) for ``weights`` w; raises ``GivenUp`` past the deadline."""
+        (S + mu mu^T) for ``stratum_weights`` w; raises ``GivenUp`` past the deadline."""
         check_time()
-        return self.strata.mix(self.ratio * self.strata.shares * weights)
+        return self.strata.mix(self.ratio * self.strata.shares * stratum_weights)
 
     @property
     def ratio(self) -> float:
@@ -204,8 +204,8 @@ class SampledEquations(StrataEquations):
         coupling, stratum_shares = self._strata_coupling(G, slope, V), self.strata.shares
 
         def varied(score_mean: Array, square: Array, covariance_part: Array) -> Varied:
-            row_squares = self.drawn * (square - slope**2 * covariance_part)
-            new = (square - row_squares) @ coupling.T  # Eq. (22.10), (22.13)
+            sampling_squares = self.drawn * (square - slope**2 * covariance_part)
+            new = (square - sampling_squares) @ coupling.T  # Eq. (22.10), (22.13)
             return partial(self.covariance, G, square[0]), new, square @ coupling.T @ stratum_shares
 
         return varied
@@ -222,13 +222,13 @@ class SampledEquations(StrataEquations):
         D (n/p) omega, D = -dV / d kappa.  The empirical one, D-hat = -d V-hat / d kappa-hat, has
         V-hat = (1 - H) V and kappa = (1 - H) kappa-hat in it.
         """
-        left = self.left(slope, V)
+        kept = self.left(slope, V)
         stratum_weights = self.ratio * self.strata.shares
         unit_scores = np.eye(len(V))
         D_hat = [self.strata.trace(G @ self.strata.mix(stratum) @ G) for stratum in unit_scores]
         # of kappa-hat and c = (n/N) w: c / kappa-hat = p / (N omega)
         row_ratio = self.drawn / stratum_weights
-        Q = np.array(D_hat).T / np.outer(left**2, left**2) - np.diag(V**2 * row_ratio / left**2)
+        Q = np.array(D_hat).T / np.outer(kept**2, kept**2) - np.diag(V**2 * row_ratio / kept**2)
         row_noise = stratum_weights * slope * self.drawn * slope  # (1 - H)^2 kappa-hat c
         return np.asarray(Q @ np.linalg.inv(unit_scores + row_noise[:, None] * Q) * stratum_weights)
 
@@ -258,8 +258,8 @@ class RowStrata(Strata):
         return weighted_rows.T @ weighted_rows  # symmetric, of which half is computed
 
     def trace(self, matrix: Any) -> Array:
-        half = matrix - np.diag(np.diagonal(matrix) / 2)  # of which the upper triangle is read
-        row_products = dtrmm(2.0, half, self.features.T).T
+        half_X = matrix - np.diag(np.diagonal(matrix) / 2)  # of which the upper triangle is read
+        row_products = dtrmm(2.0, half_X, self.features.T).T
         return np.asarray(np.vecdot(row_products, self.features)) / self.width
 
     def along(self, x: Any) -> tuple[Array, Array, Array]:
@@ -332,9 +332,9 @@ class RowEquations(StrataEquations):
         sampled_rows = np.random.default_rng(0).permutation(N)[::step] if step > 1 else slice(None)
         other_rows, row_block = features[sampled_rows], max(1, CACHE_NUMBERS * step // N)
         power_sums = np.zeros(N)
-        for start in range(0, N, row_block):
+        for first_row in range(0, N, row_block):
             check_time()
-            row_slice = slice(start, start + row_block)
+            row_slice = slice(first_row, first_row + row_block)
             row_response = rows_times_G[row_slice] @ other_rows.T
             row_response *= row_response
             row_response *= row_response

@@ -119,19 +119,19 @@ def evaluate_readout(
         if not partial_results or start_readout is None:
             raise
         found = ReadoutPoints({}, interrupted=True)
-    refusals = [row["status"] for row in rows if isinstance(row["status"], InvalidArgument)]
-    if len(refusals) == len(rows):
-        raise refusals[0]
+    row_refusals = [row["status"] for row in rows if isinstance(row["status"], InvalidArgument)]
+    if len(row_refusals) == len(rows):
+        raise row_refusals[0]
     return found._replace(columns={name: np.array([row[name] for row in rows]) for name in rows[0]})
 
 
 def check_memory(model: Given) -> None:
     """Raise ``InvalidArgument`` where twelve matrices (p, p), which a point takes, are more than
     there is memory."""
-    bytes_needed = 12 * 8.0 * model.width**2
+    neuron_bytes = 12 * 8.0 * model.width**2
     array_name = "weights" if isinstance(model, FirstLayer) else "features"
-    allowed = f"of fewer neurons: these take {bytes_needed / 1e9:.2g} GB of memory"
-    check_bytes(bytes_needed, array_name, f"{model.width} neurons", allowed)
+    fewer_neurons = f"of fewer neurons: these take {neuron_bytes / 1e9:.2g} GB of memory"
+    check_bytes(neuron_bytes, array_name, f"{model.width} neurons", fewer_neurons)
 
 
 @dataclass
@@ -244,10 +244,10 @@ def errors_at(stratified: Stratified, solved: Solved, loss: Loss) -> tuple[Array
     if by_row:
         # A row that shares no feature with others has the output 0, known to rounding, whose sign
         # means nothing; and variances are iterated to a part of their mean.
-        rounding = 1e-8 * field.centre**2 + 1e-5 * field.variance
-        floor = (rounding @ moments.weights)[:C].mean()
-        outputs_in_sum = 1 + (np.arange(len(rounding)) >= C)[:, None]
-        added = floor * outputs_in_sum * (field.variance[:C] < floor).any(axis=0)
+        output_rounding = 1e-8 * field.centre**2 + 1e-5 * field.variance
+        variance_floor = (output_rounding @ moments.weights)[:C].mean()
+        outputs_in_sum = 1 + (np.arange(len(output_rounding)) >= C)[:, None]
+        added = variance_floor * outputs_in_sum * (field.variance[:C] < variance_floor).any(axis=0)
         field = field._replace(variance=field.variance + added)
     if labels.binary:
         class_error = error_at_nodes(labels, field)[0].sum(axis=-1)
@@ -265,5 +265,5 @@ def errors_at(stratified: Stratified, solved: Solved, loss: Loss) -> tuple[Array
         readout_squares = to_host(a)[0] ** 2 + T_diagonal / len(T_diagonal)
         norm = float(readout_squares[: len(readout_squares) - stratified.intercept].sum())
     # other rows would have other errors
-    spreads = [np.std(x) / np.sqrt(s.slope.size) if by_row else np.nan for x in (each, class_error)]
-    return np.array([test, *of_loss, missed, solved.variance, norm, *spreads, sensitive]), confusion
+    stderrs = [np.std(x) / np.sqrt(s.slope.size) if by_row else np.nan for x in (each, class_error)]
+    return np.array([test, *of_loss, missed, solved.variance, norm, *stderrs, sensitive]), confusion

@@ -98,7 +98,7 @@ class FirstLayer(Described):
     def __post_init__(self) -> None:
         layer_weights = finite_array("weights", self.weights, 2)
         p, d = layer_weights.shape
-        student = activation(self.student, "student")
+        sigma = activation(self.student, "student")
         g, layer_inputs = parse_target(self.target, self.inputs, outputs=True)
         typed_directions = np.empty((d, 0)) if self.directions is None else self.directions
         target_axes = plain_array("directions", typed_directions)
@@ -108,8 +108,8 @@ class FirstLayer(Described):
             raise InvalidArgument("weights", f"shape {layer_weights.shape}", allowed)
         if target_axes.shape != (d, g.dimension):
             typed_shape = None if self.directions is None else f"shape {target_axes.shape}"
-            allowed = f"of shape {(d, g.dimension)}: the unit vectors that {g.name} depends on"
-            raise InvalidArgument("directions", typed_shape, allowed)
+            allowed_axes = f"of shape {(d, g.dimension)}: the unit vectors that {g.name} depends on"
+            raise InvalidArgument("directions", typed_shape, allowed_axes)
         axis_overlap = target_axes.T @ target_axes
         if np.abs(axis_overlap - np.eye(g.dimension)).max(initial=0.0) > 1e-6:
             allowed = "unit vectors that are orthogonal, the target a function of x along each "
@@ -117,10 +117,10 @@ class FirstLayer(Described):
             raise InvalidArgument("directions", f"inner products {axis_overlap.round(3)}", allowed)
         bias = np.squeeze(plain_array("bias", self.bias))  # of a column, too
         neuron_arrays = stacked({"weights": layer_weights, "bias": bias}, {"weights": 1, "bias": 0})
-        kinks = np.array(student.kinks)
-        if np.abs(student(kinks + 1e-9) - student(kinks - 1e-9)).max(initial=0.0) > 1e-6:
-            raise InvalidArgument("student", student.name, "continuous: its features jump")
-        layer: dict[str, Any] = dict(student=student, target=g, directions=target_axes)
+        sigma_kinks = np.array(sigma.kinks)
+        if np.abs(sigma(sigma_kinks + 1e-9) - sigma(sigma_kinks - 1e-9)).max(initial=0.0) > 1e-6:
+            raise InvalidArgument("student", sigma.name, "continuous: its features jump")
+        layer: dict[str, Any] = dict(student=sigma, target=g, directions=target_axes)
         allowed = "a variance, 0 or more"
         layer["feature_noise"] = number("feature_noise", self.feature_noise, 0, MAX_NUMBER, allowed)
         layer["inputs"] = None if layer_inputs is None else layer_inputs.within(d)
@@ -133,11 +133,11 @@ class FirstLayer(Described):
     @property
     def described(self) -> dict[str, Any]:
         """The layer in plain values: shapes in the place of numbers."""
-        layer: dict[str, Any] = {"weights": f"{self.width} x {self.dimension}"}
-        layer |= {"student": self.student.name, "target": self.target.name, "noise": self.noise}
-        added = {"label_noise": self.label_noise and self.label_noise.name, "inputs": self.inputs}
-        added |= {"intercept": self.intercept or None, "feature_noise": self.feature_noise or None}
-        return layer | {name: str(value) for name, value in added.items() if value is not None}
+        facts: dict[str, Any] = {"weights": f"{self.width} x {self.dimension}"}
+        facts |= {"student": self.student.name, "target": self.target.name, "noise": self.noise}
+        extras = {"label_noise": self.label_noise and self.label_noise.name, "inputs": self.inputs}
+        extras |= {"intercept": self.intercept or None, "feature_noise": self.feature_noise or None}
+        return facts | {name: str(value) for name, value in extras.items() if value is not None}
 
     @property
     def binary(self) -> bool:
@@ -189,23 +189,23 @@ class FirstLayer(Described):
         ``SHARES``, and above a direction's share in random rows; or with ``beside`` others if that
         is given.
         """
-        covariance, target_count = None, self.directions.shape[1]
+        input_cov, target_count = None, self.directions.shape[1]
         if self.inputs is not None and self.inputs.covariances is not None:
-            covariance = np.tensordot(self.inputs.fractions, self.inputs.covariances, axes=1)
+            input_cov = np.tensordot(self.inputs.fractions, self.inputs.covariances, axes=1)
         most = max(len(SHARES), self.beside or 0) + 1
-        shares, others, random = leading_directions(self._rows, self.directions, covariance, most)
-        others = others[:, : np.count_nonzero(shares > 1e-14 * shares.max())]
-        least_shares = np.maximum(SHARES[target_count:], 1.2 * random)
+        shares, beside, by_chance = leading_directions(self._rows, self.directions, input_cov, most)
+        beside = beside[:, : np.count_nonzero(shares > 1e-14 * shares.max())]
+        least_shares = np.maximum(SHARES[target_count:], 1.2 * by_chance)
         beside_count = int(np.count_nonzero(shares[: least_shares.size] > least_shares))
-        beside_count = beside_count if self.beside is None else min(self.beside, others.shape[1])
-        return np.concatenate([self.directions, others], axis=1), target_count + beside_count
+        beside_count = beside_count if self.beside is None else min(self.beside, beside.shape[1])
+        return np.concatenate([self.directions, beside], axis=1), target_count + beside_count
 
     @property
     def special(self) -> Array:
         """Special directions (d, K), orthonormal, that a point begins with: the target's, and those
         ``beside``."""
-        directions, count = self._ordered_directions
-        return directions[:, :count]
+        special_axes, special_count = self._ordered_directions
+        return special_axes[:, :special_count]
 
     def _conditioned(self, directions: Array) -> Sequence[Conditioned]:
         """Pre-activations given the projections on ``directions``, for every component of the
@@ -217,8 +217,8 @@ class FirstLayer(Described):
                 neuron_bias, biases_tried[np.argmax(np.abs(self.student(biases_tried)))]
             )
         law = self.inputs or GaussianMixture(means=np.zeros((1, self.dimension)))
-        covariances = [None] * len(law.means) if law.covariances is None else law.covariances
-        input_components = zip(law.fractions.tolist(), law.means, covariances, strict=True)
+        component_covs = [None] * len(law.means) if law.covariances is None else law.covariances
+        input_components = zip(law.fractions.tolist(), law.means, component_covs, strict=True)
         return [condition(self._rows, neuron_bias, directions, *part) for part in input_components]
 
     def stratified(
@@ -228,13 +228,13 @@ class FirstLayer(Described):
         point begins with unless said, with ``last`` nodes along the last of them if said; made
         once.  None where there are not so many directions, past the last level, and for four
         directions or more at the last, where they would be too many."""
-        directions, first_count = self._ordered_directions
+        special_axes, first_count = self._ordered_directions
         count = first_count if count is None else count
-        if level >= len(STRATA_LEVELS) - (count > 3) or count > directions.shape[1]:
+        if level >= len(STRATA_LEVELS) - (count > 3) or count > special_axes.shape[1]:
             return None
         strata_key = level, count, last
         if strata_key not in self._made:
-            self._made[strata_key] = self.cut(STRATA_LEVELS[level], directions[:, :count], last)
+            self._made[strata_key] = self.cut(STRATA_LEVELS[level], special_axes[:, :count], last)
         return self._made[strata_key]
 
     @cached_property

@@ -43,8 +43,8 @@ class MomentStrata(Strata):
         return int(self.means.shape[1])
 
     def mix(self, weights: Array) -> Any:
-        S = np.tensordot(weights, self.covariances, axes=1)
-        return S + (self.means.T * weights) @ self.means
+        stratum_cov = np.tensordot(weights, self.covariances, axes=1)
+        return stratum_cov + (self.means.T * weights) @ self.means
 
     def trace(self, matrix: Any) -> Array:
         mean_forms = np.vecdot(self.means @ matrix, self.means)
@@ -81,8 +81,8 @@ def gaussian_strata(
         feature_strata = MomentStrata(shares, mu, *padded_moments)
     label_moments = StratumLabels(shares, h, label_spread, 0.0, model.outputs)
     label_law = labels_of(h[0], [(0.0, 1.0)], binary=model.binary)
-    model_fields = rows, model.intercept, bool(model.classes)
-    return Stratified(feature_strata, label_moments, label_law, False, *model_fields)
+    readout_fields = rows, model.intercept, bool(model.classes)
+    return Stratified(feature_strata, label_moments, label_law, False, *readout_fields)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -147,15 +147,15 @@ class FeatureMoments(Described):
         if self.label_means is None and self.label_covariances is None:
             raise InvalidArgument("label_means", None, "given, or label_covariances: the labels")
         moment_axes, one_stratum = FEATURE_AXES | LABEL_AXES, self.fractions is None
-        typed = {name: x for name in moment_axes if (x := getattr(self, name)) is not None}
-        stacks = stacked({"covariances": self.covariances, "fractions": 1.0} | typed, moment_axes)
+        given = {name: x for name in moment_axes if (x := getattr(self, name)) is not None}
+        stacks = stacked({"covariances": self.covariances, "fractions": 1.0} | given, moment_axes)
         if one_stratum and len(stacks["means"]) > 1:
             raise InvalidArgument("fractions", None, f"given: of {len(stacks['means'])} strata")
         feature_moments = {name: stacks[name] for name in FEATURE_AXES}
-        law = GaussianMixture(**feature_moments | {"covariances": self.covariances})
-        law_fields = {"fractions": law.fractions, "covariances": law.each_covariance}
+        mixture = GaussianMixture(**feature_moments | {"covariances": self.covariances})
+        law_fields = {"fractions": mixture.fractions, "covariances": mixture.each_covariance}
         assign(self, **stacks | law_fields)
-        assign(self, law=self._joint_law(coarsest(**typed)))
+        assign(self, law=self._joint_law(coarsest(**given)))
         flag("intercept", self.intercept)
 
     @property
@@ -184,15 +184,15 @@ class FeatureMoments(Described):
         S, e, label_variances = self.covariances, self.label_covariances, self.label_variances
         joint_cov = np.block([[S, e[..., None]], [e[:, None], label_variances[:, None, None]]])
         # correlations; of features of hardly any variance to the rounding of the others
-        variances = np.diagonal(S, axis1=1, axis2=2)
-        largest_variances = variances.max(axis=1, keepdims=True)
-        scale = np.column_stack([np.maximum(variances, 1e-6 * largest_variances), label_variances])
+        S_diagonal = np.diagonal(S, axis1=1, axis2=2)
+        largest_variances = S_diagonal.max(axis=1, keepdims=True)
+        scale = np.column_stack([np.maximum(S_diagonal, 1e-6 * largest_variances), label_variances])
         scale = np.sqrt(np.where(scale > 0, scale, 1e-30))
         scale = scale[:, :, None] * scale[:, None]
-        means = np.column_stack([self.means, self.label_means])
+        mu_h = np.column_stack([self.means, self.label_means])
         try:
             joint_cov = semidefinite(joint_cov / scale, epsilon) * scale
-            return GaussianMixture(means=means, covariances=joint_cov, fractions=self.fractions)
+            return GaussianMixture(means=mu_h, covariances=joint_cov, fractions=self.fractions)
         except InvalidArgument:
             allowed = "at least e S^-1 e, which label_covariances e explain of the label"
             raise InvalidArgument("label_variances", label_variances.tolist(), allowed) from None

@@ -63,8 +63,8 @@ class NodeMoments:
         self.others = np.zeros((k_max + 2, N, p if rest.size else 0))
         for neurons in np.array_split(rest, -(-rest.size * N // MOMENT_BLOCK)) if rest.size else []:
             check_time()
-            moments = hermite_features(student, to_host(s)[:, neurons].T, c[neurons, None], k_max)
-            self.others[:, :, neurons] = moments.swapaxes(1, 2)
+            d_k = hermite_features(student, to_host(s)[:, neurons].T, c[neurons, None], k_max)
+            self.others[:, :, neurons] = d_k.swapaxes(1, 2)
         if rest.size < p:
             t = xp.where(like(self.tabulated, s), (t - first_panel) / PANEL_WIDTH, 0.0 * t)
             panel_k = xp.floor(t)
@@ -184,12 +184,12 @@ class HermiteStrata(Strata):
     # Eq. (20.14), here and below
     def mix(self, weights: Array) -> Any:
         rho = self.correlation
-        second_moments = namespace(rho).zeros_like(rho)
-        for along, modes in reversed(self.degrees):  # Horner's scheme in rho
-            second_moments *= rho
-            second_moments += modes.T @ (like((along.T * weights) @ along, rho) @ modes)
-        diagonal_view(second_moments)[:] = like(weights, rho) @ self.second
-        return second_moments
+        mixed_moments = namespace(rho).zeros_like(rho)
+        for at_nodes, modes in reversed(self.degrees):  # Horner's scheme in rho
+            mixed_moments *= rho
+            mixed_moments += modes.T @ (like((at_nodes.T * weights) @ at_nodes, rho) @ modes)
+        diagonal_view(mixed_moments)[:] = like(weights, rho) @ self.second
+        return mixed_moments
 
     def trace(self, matrix: Any) -> Array:
         diagonal, matrix_rho_k = namespace(matrix).linalg.diagonal(matrix), matrix + 0.0
@@ -226,11 +226,11 @@ def layer_strata(
     Raises ``GivenUp`` past the deadline, and where ``mix`` does not have the diagonal of q.
     """
     (nodes, shares), rho = rule, component.correlation
-    xp, weights = namespace(rho), like(shares, rho)
+    xp, omega = namespace(rho), like(shares, rho)
     node_shifts = like(component.shift + nodes @ component.loadings.T, rho)
     node_moments = NodeMoments(student, node_shifts, component.variances, k_max)
     second = node_moments.at(k_max + 1)
-    left_variance = weights @ second  # of q, on average over nodes, after the degrees that are done
+    left_variance = omega @ second  # of q, on average over nodes, after the degrees that are done
     total, least = float(xp.sum(left_variance)), 0.0
     last_degree = k_max + 2 - k_max % 2  # K'
     remainder, d_sign, degrees = second, second, []
@@ -246,7 +246,7 @@ def layer_strata(
         if degree == last_degree - 2:  # D of neurons with opposite pre-activations has these signs
             d_sign = xp.sign(d_k)
         remainder = remainder - d_k * d_k
-        degree_energy = weights @ (d_k * d_k)
+        degree_energy = omega @ (d_k * d_k)
         left_variance = left_variance - degree_energy
         left_variance = xp.where(left_variance > 0, left_variance, 0.0 * left_variance)
         if not degree:
@@ -258,7 +258,7 @@ def layer_strata(
     node_strata = HermiteStrata(
         component.component_share * shares, second, degrees, rho, moment_accuracy
     )
-    diagonal_error = xp.max(xp.abs(xp.linalg.diagonal(node_strata.mix(shares)) - weights @ second))
+    diagonal_error = xp.max(xp.abs(xp.linalg.diagonal(node_strata.mix(shares)) - omega @ second))
     if not float(diagonal_error) <= 1e-12 * least / tol:
         raise GivenUp(Status.NOT_FINITE)
     return node_strata

@@ -112,10 +112,10 @@ class Conditioned(NamedTuple):
         hermite = gauss_hermite(level.nodes[min(count, len(level.nodes)) - 1])
         smooth = [hermite] * (count - plane_rank) + ([] if last is None else [gauss_hermite(last)])
         beside = tensor_rule(*smooth)
-        nodes = np.repeat(panels.nodes, beside.weights.size, axis=0)
-        nodes = np.concatenate([nodes, np.tile(beside.nodes, (panels.weights.size, 1))], axis=1)
-        nodes[:, :count] = nodes[:, :count] @ plane_axes
-        return drop_light_nodes(Rule(nodes, np.outer(panels.weights, beside.weights).ravel()))
+        z_nodes = np.repeat(panels.nodes, beside.weights.size, axis=0)
+        z_nodes = np.concatenate([z_nodes, np.tile(beside.nodes, (panels.weights.size, 1))], axis=1)
+        z_nodes[:, :count] = z_nodes[:, :count] @ plane_axes
+        return drop_light_nodes(Rule(z_nodes, np.outer(panels.weights, beside.weights).ravel()))
 
     def _switch_planes(self, student: Activation, count: int) -> tuple[Array, Array]:
         """Planes towards which panels shrink: normals . z = offsets, (m, count) and (m,), in the
@@ -124,19 +124,19 @@ class Conditioned(NamedTuple):
         After a giant step features change on a small interval of one direction, where most
         pre-activations are 0.  No planes are returned if no features change so fast.
         """
-        loadings = self.loadings[:, :count]
+        R = self.loadings[:, :count]
         # Smooth features vary on a scale of 1; others on the scale of the remaining variance of the
         # pre-activations, and on no less than a hundredth of their loadings.
         neuron_widths = self.variances + (0.0 if student.kinks else 1.0)
-        neuron_widths = np.sqrt(neuron_widths + (loadings**2).sum(axis=1) / 100.0**2 + 1e-300)
-        feature_slopes = loadings / neuron_widths[:, None]
+        neuron_widths = np.sqrt(neuron_widths + (R**2).sum(axis=1) / 100.0**2 + 1e-300)
+        feature_slopes = R / neuron_widths[:, None]
         _, slope_sizes, axes = np.linalg.svd(feature_slopes, full_matrices=False)
         largest_slope = slope_sizes.max(initial=0.0) / np.sqrt(len(feature_slopes))
         if largest_slope < 4:  # Hermite nodes are close enough
             return np.empty((0, count)), np.empty(0)
         slope_on_axis = np.abs(feature_slopes @ axes[0])
         steep_neurons = slope_on_axis >= slope_on_axis.mean()
-        switch_centre = np.median(-self.shift[steep_neurons] / (loadings[steep_neurons] @ axes[0]))
+        switch_centre = np.median(-self.shift[steep_neurons] / (R[steep_neurons] @ axes[0]))
         distances = 4.0 ** np.arange(np.ceil(np.log(3 * largest_slope) / np.log(4))) / largest_slope
         plane_offsets = switch_centre + np.concatenate([-distances, [0.0], distances])
         return np.tile(axes[0], (plane_offsets.size, 1)), plane_offsets

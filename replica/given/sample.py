@@ -83,29 +83,29 @@ class FeatureSample(Described):
         if len(features_shape) == 1 and getattr(self.labels, "ndim", 0) == 2:
             allowed = f"(N, p), of labels {tuple(self.labels.shape)}: swap features and labels"
             raise InvalidArgument("features", f"shape {tuple(features_shape)}", allowed)
-        features = finite_array("features", self.features, 2)
-        typed_labels, of_two = one_a_row("labels", self.labels, features.shape, self.features), ""
-        labels, classes = as_numbers(self.labels, self.classes)
+        phi = finite_array("features", self.features, 2)
+        typed_labels, of_two = one_a_row("labels", self.labels, phi.shape, self.features), ""
+        labels, class_names = as_numbers(self.labels, self.classes)
         two_labels = labels.ndim == 1 and (np.abs(labels) == 1).all()
         if two_labels and not np.array_equal(typed_labels.ravel(), labels):
             negative, positive = (typed_labels.flat[i] for i in (labels.argmin(), labels.argmax()))
             of_two = f"{negative} -1, {positive} +1"
         strata = self.strata
         if strata is not None:
-            one_a_row("strata", strata, features.shape, self.features)
+            one_a_row("strata", strata, phi.shape, self.features)
             strata = without_gaps("strata", strata)
         is_list = isinstance(self.columns, (list, tuple)) or getattr(self.columns, "ndim", 0) == 1
-        if not is_list or len(self.columns) not in (0, features.shape[1]):
-            allowed = f"the names of the {features.shape[1]} features, or left out"
-            raise InvalidArgument("columns", self.columns, allowed)
-        columns = tuple(self.columns) or tuple(getattr(self.features, "columns", ()))
+        if not is_list or len(self.columns) not in (0, phi.shape[1]):
+            allowed_columns = f"the names of the {phi.shape[1]} features, or left out"
+            raise InvalidArgument("columns", self.columns, allowed_columns)
+        feature_names = tuple(self.columns) or tuple(getattr(self.features, "columns", ()))
         assign(
             self,
-            columns=columns,
-            features=features,
+            columns=feature_names,
+            features=phi,
             labels=labels,
             strata=strata,
-            classes=classes,
+            classes=class_names,
             of_two=of_two,
         )
         flag("intercept", self.intercept)
@@ -165,14 +165,14 @@ class FeatureSample(Described):
     def numbering_columns(self) -> list[int]:
         """Columns of features that number the rows, as an id does: whole numbers that rise in equal
         steps, or, of a column named id or index, that all differ."""
-        names = [str(name).lower() for name in self.columns] or [""] * self.width
-        firsts, found = self.features[0], []
-        for k in np.flatnonzero((firsts == np.rint(firsts)) & (len(self.labels) > 2)).tolist():
-            is_id, x = names[k] in ("id", "index"), self.features[:, k]
+        feature_names = [str(name).lower() for name in self.columns] or [""] * self.width
+        row_0, numbering = self.features[0], []
+        for k in np.flatnonzero((row_0 == np.rint(row_0)) & (len(self.labels) > 2)).tolist():
+            is_id, x = feature_names[k] in ("id", "index"), self.features[:, k]
             steps = np.diff(np.sort(x) if is_id else x)
             in_steps = steps[0] >= 1 and (is_id or (steps == steps[0]).all())
-            found += [k] * bool(in_steps and ((steps >= 1) & (steps == np.rint(steps))).all())
-        return found
+            numbering += [k] * bool(in_steps and ((steps >= 1) & (steps == np.rint(steps))).all())
+        return numbering
 
     @property
     def most_by_rows(self) -> int:
@@ -221,14 +221,14 @@ class FeatureSample(Described):
 
     def _row_strata(self, samples: float) -> Stratified:
         """Strata of one row each: all rows, or a random part of ``taken`` rows."""
-        features, labels, N = self.features, self.labels, int(self.taken(samples))
+        phi, y, N = self.features, self.labels, int(self.taken(samples))
         if samples > self.most_by_rows:
             allowed = f"at most {MOST_ROWS} for several classes or outputs, or with strata=labels"
             raise InvalidArgument("samples", samples, allowed)
-        if len(labels) > N:
-            random_rows = np.random.default_rng(0).permutation(len(labels))[:N]
-            features, labels = features[random_rows], labels[random_rows]
-        return gaussian_strata(self, np.full(N, 1 / N), features, self._target_rows(labels), rows=N)
+        if len(y) > N:
+            random_rows = np.random.default_rng(0).permutation(len(y))[:N]
+            phi, y = phi[random_rows], y[random_rows]
+        return gaussian_strata(self, np.full(N, 1 / N), phi, self._target_rows(y), rows=N)
 
     def _target_rows(self, labels: Array) -> Array:
         """Labels (N,) or (N, C) as the P targets of readouts (P, N): one row an output, and for
@@ -241,9 +241,9 @@ class FeatureSample(Described):
         target_columns = self._target_rows(self.labels).T
         N, p = self.features.shape
         if self.strata is None and not (self.binary or self.classes):
-            allowed = f"at most the {N} rows, or given with strata (--strata s.npy): ids of "
-            allowed += "bins of the label, or np.zeros(N) for one"
-            raise InvalidArgument("samples", samples, allowed)
+            allowed_rows = f"at most the {N} rows, or given with strata (--strata s.npy): ids of "
+            allowed_rows += "bins of the label, or np.zeros(N) for one"
+            raise InvalidArgument("samples", samples, allowed_rows)
         stratum_of_row = self.class_of_row if self.strata is None else self.strata
         ids, sizes = np.unique(stratum_of_row, return_counts=True)
         needed_rows = int(ROWS_PER_FEATURE * p)
@@ -261,9 +261,9 @@ class FeatureSample(Described):
                 quota += f"they level off those of all {p} features may still fall)"
             if self.strata is not None:
                 raise InvalidArgument("features", got, f"enough in every stratum: {quota}")
-            allowed = f"at most the {N} rows here: beyond them features are Gaussian in each "
-            allowed += f"class, which takes {quota}, and there are {got}"
-            raise InvalidArgument("samples", samples, allowed)
+            allowed_rows = f"at most the {N} rows here: beyond them features are Gaussian in each "
+            allowed_rows += f"class, which takes {quota}, and there are {got}"
+            raise InvalidArgument("samples", samples, allowed_rows)
         # of the features and, last, the labels
         features_and_targets = np.column_stack([self.features, target_columns])
         stratum_rows = (features_and_targets[stratum_of_row == stratum] for stratum in ids)

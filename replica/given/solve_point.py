@@ -107,11 +107,11 @@ def _ridge_point(equations: StrataEquations, start: Posterior | None, tol: float
     a, under = equations.mean(G, np.atleast_2d(labels.h * slope), slope, V)
     variances_of, scores = equations.variances(G, slope, V), equations.scores(under)
 
-    def averaged(x: Array) -> Array:  # of outputs that are no classes the sum is asked for
+    def over_labels(x: Array) -> Array:  # of outputs that are no classes the sum is asked for
         return x.mean(axis=0, keepdims=True) if len(x) == labels.outputs else x
 
     # Eqs. (20.4), (22.9), v and T apart
-    mean_squares = averaged(scores.square / slope**2)
+    mean_squares = over_labels(scores.square / slope**2)
 
     def covary(x: Array) -> Array:
         nonlocal T, v_of_T, T_variance
@@ -181,8 +181,8 @@ def _pack_field(field: Field) -> Array:
 
 def _unpack_field(unknowns: Array) -> Field:
     """Field with the unknowns x (4 N,) of ``_pack_field``."""
-    response, centre, variance, tau_slope = np.split(unknowns[None], 4, axis=1)
-    return Field(centre, tau_slope[..., None], np.exp(variance), np.exp(response))
+    log_V, omega_centre, log_v, label_slope = np.split(unknowns[None], 4, axis=1)
+    return Field(omega_centre, label_slope[..., None], np.exp(log_v), np.exp(log_V))
 
 
 def _anderson(

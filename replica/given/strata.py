@@ -81,9 +81,9 @@ class Strata(Protocol):
         the label."""
         G, T, a = posterior
         # Eq. (20.7)
-        mean, label, mean_variance = self.along(a)
-        output_variance = self.blurred(mean, mean_variance + self.trace(T))
-        return Field(mean, label[..., None], output_variance, self.positive(self.trace(G))[None])
+        centre, label, mean_variance = self.along(a)
+        output_variance = self.blurred(centre, mean_variance + self.trace(T))
+        return Field(centre, label[..., None], output_variance, self.positive(self.trace(G))[None])
 
     def positive(self, x: Array) -> Array:
         """Values x (..., N), positive in theory, raised to a small positive number where rounding
@@ -136,9 +136,9 @@ def labels_of(
 ) -> ConditionalLabels:
     """The law of labels with the ``mean`` (N,) in every stratum and ``gaussians``, variances and
     shares, about it: that of ``convex`` with no direction tau left."""
-    tau_nodes = np.zeros((mean.size, 1, 1)), np.ones((mean.size, 1)), mean[:, None]
+    label_nodes = np.zeros((mean.size, 1, 1)), np.ones((mean.size, 1)), mean[:, None]
     label_variances, shares = np.array(gaussians).T
-    return ConditionalLabels(*tau_nodes, label_variances, shares, binary, order=10, noise=noise)
+    return ConditionalLabels(*label_nodes, label_variances, shares, binary, order=10, noise=noise)
 
 
 def stacked(given: dict[str, Any], axes: dict[str, int]) -> dict[str, Array]:
