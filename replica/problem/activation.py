@@ -158,11 +158,11 @@ class Activation:
     @property
     def odd(self) -> bool:
         """True if sigma(-x) = -sigma(x), up to rounding, from 0 to 8 and on both sides of kinks."""
-        x = np.arange(101) * 0.08
+        test_x = np.arange(101) * 0.08
         # far above rounding, and too small to change an error of the theory
-        tolerance = 1e-9 * np.abs(self(x)).max() + 1e-300
-        x = np.append(x, np.add.outer(self.kinks, SIDES))
-        return bool(np.abs(self(x) + self(-x)).max() <= tolerance)
+        odd_tolerance = 1e-9 * np.abs(self(test_x)).max() + 1e-300
+        test_x = np.append(test_x, np.add.outer(self.kinks, SIDES))
+        return bool(np.abs(self(test_x) + self(-test_x)).max() <= odd_tolerance)
 
     def conditional_moments(self, centre: Array, L: Array, weight: Array) -> ConditionalMoments:
         """Conditional moments of a target at ``centre`` (1, N) + L tau, where only the first entry
@@ -190,7 +190,7 @@ class Activation:
             ).value
 
         try:  # blocks of 512 fit in the cache
-            blocks = [
+            average_blocks = [
                 block(*pair) for pair in np.split(shifts_and_roots, range(512, s.size, 512), axis=1)
             ]
         except QuadratureError as error:
@@ -201,7 +201,7 @@ class Activation:
             elif self.closed_form is None and self.name not in ACTIVATIONS:
                 remedy = ", which can be declared: activation(f, kinks=[-1, 1]), or --kinks -1,1"
             raise QuadratureError(f"activation {self.name}: {error}{remedy}") from None
-        return np.concatenate(blocks, axis=1).reshape(-1, *s.shape)
+        return np.concatenate(average_blocks, axis=1).reshape(-1, *s.shape)
 
     def slope_moments(self, shift: float = 0.0) -> tuple[float, float, float]:
         """Mean h_1 = E sigma', variance h_check of sigma' and h_2 = E sigma'' at z + shift.
@@ -221,11 +221,11 @@ class Activation:
             :, 0
         ]
         if abs(slope_mean - h1) > 1e-7 * max(1.0, abs(h1)):
-            allowed = (
+            allowed_student = (
                 "continuous, as there is no gradient at a jump (an sRF of r, c and gamma takes "
                 "it), and its derivative, if given, that of the function"
             )
-            raise InvalidArgument("student", self.name, allowed)
+            raise InvalidArgument("student", self.name, allowed_student)
         return h1, float(h2**2 + rest_variance), float(h2)
 
     def second_hermite(self, s: ArrayLike = 0.0, c: ArrayLike = 1.0) -> Array:

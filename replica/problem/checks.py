@@ -121,26 +121,26 @@ def check_call(function: Function) -> Function:
     one of its arguments.
     """
     parameters = signature(function).parameters
-    known = [name for name, one in parameters.items() if one.kind is not one.VAR_KEYWORD]
-    any_name = len(known) < len(parameters)
+    arguments = [name for name, one in parameters.items() if one.kind is not one.VAR_KEYWORD]
+    any_name = len(arguments) < len(parameters)
     function_name = function.__qualname__.removesuffix(".__init__")
     lam = parameters.get("lam")
     needs_lam = lam is not None and lam.kind is lam.KEYWORD_ONLY and lam.default is lam.empty
 
     @wraps(function)
-    def checked(*args: Any, **given: Any) -> Any:
-        if unknown := given.keys() - known:
-            foreign = [one for one in unknown if OUR_NAMES.get(one, "").split(",")[0] in known]
-            check_names(function_name, known, foreign if any_name else unknown)
+    def checked_function(*args: Any, **given: Any) -> Any:
+        if unknown := given.keys() - arguments:
+            foreign = [one for one in unknown if OUR_NAMES.get(one, "").split(",")[0] in arguments]
+            check_names(function_name, arguments, foreign if any_name else unknown)
         if needs_lam and "alpha" in given and "lam" not in given:
-            advice = "alpha/p of scikit-learn; alpha is n/d, and features take samples=n"
-            raise TypeError(f"{function_name}() needs lam, the penalty: {advice}")
+            lam_advice = "alpha/p of scikit-learn; alpha is n/d, and features take samples=n"
+            raise TypeError(f"{function_name}() needs lam, the penalty: {lam_advice}")
         for name in NUMERICAL_OPTIONS.keys() & given.keys():
             if given[name] is not getattr(parameters.get(name), "default", None):
                 given[name] = NUMERICAL_OPTIONS[name](given[name])
         return function(*args, **given)
 
-    return cast(Function, checked)
+    return cast(Function, checked_function)
 
 
 def check_device(device: str) -> str:
@@ -160,11 +160,11 @@ def check_device(device: str) -> str:
 
         torch.empty(1, device=device)
     except ImportError:
-        allowed = f"cpu where torch is not installed ({install('gpu')})"
-        raise InvalidArgument("device", device, allowed) from None
+        allowed_devices = f"cpu where torch is not installed ({install('gpu')})"
+        raise InvalidArgument("device", device, allowed_devices) from None
     except (RuntimeError, AssertionError) as error:
-        allowed = f"cpu or a device that torch has ({str(error).splitlines()[0]})"
-        raise InvalidArgument("device", device, allowed) from None
+        allowed_devices = f"cpu or a device that torch has ({str(error).splitlines()[0]})"
+        raise InvalidArgument("device", device, allowed_devices) from None
     return device
 
 
@@ -181,9 +181,9 @@ def real(name: str, function_values: Any) -> Array:
             raise TypeError
         return np.array(function_values, dtype=float)
     except (TypeError, ValueError):
-        got = "masked values" if np.ma.is_masked(function_values) else f"{dtype} values"
-        allowed = "real numbers on the whole line, in double precision (float64)"
-        raise InvalidArgument(name, got, allowed) from None
+        got_values = "masked values" if np.ma.is_masked(function_values) else f"{dtype} values"
+        allowed_values = "real numbers on the whole line, in double precision (float64)"
+        raise InvalidArgument(name, got_values, allowed_values) from None
 
 
 def called(name: str, function: Callable[..., Any], *arrays: ArrayLike) -> Array:
@@ -207,7 +207,7 @@ def called(name: str, function: Callable[..., Any], *arrays: ArrayLike) -> Array
 def numbers(name: str, value: Any, low: float, allowed: str, **options: bool) -> Any:
     """``value`` as a float, or as nested tuples of floats, each in range, which are hashable."""
     if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim):
-        return tuple(numbers(name, item, low, allowed, **options) for item in value)
+        return tuple(numbers(name, number_item, low, allowed, **options) for number_item in value)
     return number(name, value, low, MAX_COMPUTED, allowed, **options)
 
 
@@ -225,41 +225,41 @@ def axis(name: str, values: ArrayLike) -> Array:
 
 def positive(name: str, values: ArrayLike) -> Array:
     """``values`` of alpha, samples or lam as a one-dimensional array of positive numbers."""
-    array = axis(name, values)
+    entries = axis(name, values)
     least_positive = 1.0 if name == "samples" else 1 / MAX_NUMBER
-    out_of_range = array[~((array >= least_positive) & (array <= MAX_NUMBER))]  # NaN too
-    if out_of_range.size:
+    refused_values = entries[~((entries >= least_positive) & (entries <= MAX_NUMBER))]  # NaN too
+    if refused_values.size:
         allowed = f"positive, from {least_positive:g} to {MAX_NUMBER:g}{MEANINGS[name]}"
-        raise InvalidArgument(name, float(out_of_range[0]), allowed)
-    return array
+        raise InvalidArgument(name, float(refused_values[0]), allowed)
+    return entries
 
 
 def plain_array(name: str, values: Any) -> Array:
     """``values`` as an array of numbers up to ``MAX_NUMBER``, of any shape."""
-    array = _floats(name, values)
-    not_finite = ~(np.abs(array) <= MAX_NUMBER)  # NaN too
-    if not_finite.any():
-        first_index = tuple(np.argwhere(not_finite)[0].tolist())
-        column, leave_out = _columns_at(values, first_index, not_finite.T)
-        place = f" at {list(first_index)}{column}, the first of {not_finite.sum()}"
-        place, allowed = place if first_index else "", f"finite, up to {MAX_NUMBER:g}"
+    checked_array = _floats(name, values)
+    not_finite_entries = ~(np.abs(checked_array) <= MAX_NUMBER)  # NaN too
+    if not_finite_entries.any():
+        first_index = tuple(np.argwhere(not_finite_entries)[0].tolist())
+        column, leave_out = _columns_at(values, first_index, not_finite_entries.T)
+        entry_place = f" at {list(first_index)}{column}, the first of {not_finite_entries.sum()}"
+        entry_place, allowed = entry_place if first_index else "", f"finite, up to {MAX_NUMBER:g}"
         if name == "features":
             allowed += f" ({leave_out}{', or ' * bool(leave_out)}keep the rows of "
             allowed += "numpy.isfinite(features).all(axis=1), of labels too)"
-        raise InvalidArgument(name, f"{array[first_index]:g}{place}", allowed)
-    return array
+        raise InvalidArgument(name, f"{checked_array[first_index]:g}{entry_place}", allowed)
+    return checked_array
 
 
-def _columns_at(table: Any, place: Sequence[int], is_bad: Iterable[Any]) -> tuple[str, str]:
-    """Name of the column at the last index of a ``place`` in a table, and how to leave out the
+def _columns_at(table: Any, entry_index: Sequence[int], is_bad: Iterable[Any]) -> tuple[str, str]:
+    """Name of the column at the end of an ``entry_index`` of a table, and how to leave out the
     columns that have an entry that ``is_bad``, (p, N); empty of an array."""
-    if not (hasattr(table, "columns") and place):
+    if not (hasattr(table, "columns") and entry_index):
         return "", ""
-    columns = np.asarray(table.columns).tolist()
-    bad_columns = [name for name, bad in zip(columns, is_bad, strict=True) if any(bad)]
-    several = "s with text or gaps" * (len(bad_columns) > 1)
-    leave_out = f"leave out the column{several}: .drop(columns={bad_columns})"
-    return f", column {columns[place[-1]]!r}", leave_out
+    column_names = np.asarray(table.columns).tolist()
+    bad_columns = [name for name, bad in zip(column_names, is_bad, strict=True) if any(bad)]
+    columns_suffix = "s with text or gaps" * (len(bad_columns) > 1)
+    leave_out = f"leave out the column{columns_suffix}: .drop(columns={bad_columns})"
+    return f", column {column_names[entry_index[-1]]!r}", leave_out
 
 
 def any_array(name: str, values: Any) -> Array:
@@ -267,8 +267,8 @@ def any_array(name: str, values: Any) -> Array:
     try:
         return to_host(values)
     except (TypeError, ValueError, OverflowError, RuntimeError):  # the last of a tensor
-        allowed = "an array of numbers, all rows of one length"
-        raise InvalidArgument(name, values, allowed) from None
+        allowed_array = "an array of numbers, all rows of one length"
+        raise InvalidArgument(name, values, allowed_array) from None
 
 
 def coarsest(**arrays: Any) -> float:
@@ -298,24 +298,24 @@ def _floats(name: str, values: Any) -> Array:
                 allowed = "an array of real numbers, not complex ones, dates or times"
         elif array_given.ndim:  # the first entry that is no number
             entries = np.ndenumerate(array_given)
-            place, entry = next(((i, x) for i, x in entries if not is_number(x)), ((), values))
+            place, no_number = next(((i, x) for i, x in entries if not is_number(x)), ((), values))
             is_bad = (
                 (not (is_number(x) and isfinite(float(x))) for x in entries)
                 for entries in array_given.T
             )
             column, leave_out = _columns_at(values, place, is_bad)
-            got = f"{str(entry)!r} at {[*place]}{column}"
+            got = f"{str(no_number)!r} at {[*place]}{column}"
             allowed += f" ({leave_out})" * bool(leave_out and name == "features")
         raise InvalidArgument(name, got, allowed) from None
 
 
 def finite_array(name: str, values: Any, axes: int | None) -> Array:
     """``values`` as array of numbers up to ``MAX_NUMBER`` with ``axes`` axes, 1 or 2 by default."""
-    array = plain_array(name, [] if values is None else values)
-    if not array.size or array.ndim not in ((1, 2) if axes is None else (axes,)):
+    entries = plain_array(name, [] if values is None else values)
+    if not entries.size or entries.ndim not in ((1, 2) if axes is None else (axes,)):
         allowed = f"an array with {axes or '1 or 2'} axes and numbers in it"
-        raise InvalidArgument(name, None if values is None else f"shape {array.shape}", allowed)
-    return array
+        raise InvalidArgument(name, None if values is None else f"shape {entries.shape}", allowed)
+    return entries
 
 
 def check_bytes(need: float, name: str, value_text: Any, allowed: str) -> None:
@@ -326,11 +326,11 @@ def check_bytes(need: float, name: str, value_text: Any, allowed: str) -> None:
 
 def unit_vector(name: str, values: Any, size: int) -> Array:
     """The unit vector (size,) along a nonzero vector."""
-    vector = plain_array(name, values)
-    if vector.shape != (size,) or not vector.any():
+    checked_vector = plain_array(name, values)
+    if checked_vector.shape != (size,) or not checked_vector.any():
         raise InvalidArgument(name, values, f"{size} numbers that are not all 0")
-    vector = vector / np.abs(vector).max()  # whose squares may be 0
-    return np.asarray(vector / np.linalg.norm(vector))
+    checked_vector = checked_vector / np.abs(checked_vector).max()  # whose squares may be 0
+    return np.asarray(checked_vector / np.linalg.norm(checked_vector))
 
 
 def check_points(name: str, sizes: Iterable[int], most: int, text: str | None = None) -> None:
@@ -341,10 +341,10 @@ def check_points(name: str, sizes: Iterable[int], most: int, text: str | None = 
     sizes = tuple(sizes)
     grid_points = prod(sizes)
     if grid_points > most:
-        allowed = (
+        allowed_points = (
             f"of at most {most} points: {grid_points:.3g} would take {4e-6 * grid_points:.2g} GB"
         )
-        raise InvalidArgument(name, text or " x ".join(map(str, sizes)), allowed)
+        raise InvalidArgument(name, text or " x ".join(map(str, sizes)), allowed_points)
 
 
 def check_elementwise(
@@ -363,12 +363,12 @@ def check_elementwise(
     except (Exception, SystemExit) as error:  # whatever a user's function raises
         error_text = f"{type(error).__name__}: {error}"
         arrays_text = "an array" if dimension == 1 else f"{dimension} arrays"
-        allowed = f"applicable to {arrays_text}, as np.maximum(x, 0) is and max(x, 0) is not"
-        raise InvalidArgument(argument, f"{name} ({error_text})", allowed) from error
+        allowed_values = f"applicable to {arrays_text}, as np.maximum(x, 0) is and max(x, 0) is not"
+        raise InvalidArgument(argument, f"{name} ({error_text})", allowed_values) from error
     if not (np.abs(test_values) <= MAX_NUMBER).all():  # NaN too
-        allowed = f"finite on the whole line, up to {MAX_NUMBER:g} (try np.where or np.clip)"
-        reason = "values beyond" if np.isfinite(test_values).all() else "inf or nan"
-        raise InvalidArgument(argument, f"{name} ({reason})", allowed)
+        allowed_values = f"finite on the whole line, up to {MAX_NUMBER:g} (try np.where or np.clip)"
+        values_text = "values beyond" if np.isfinite(test_values).all() else "inf or nan"
+        raise InvalidArgument(argument, f"{name} ({values_text})", allowed_values)
     check_order(argument, name, partial(called, argument, function), test_arrays, test_values)
 
 
@@ -391,24 +391,24 @@ def asked(model: Any, alpha: Any, samples: Any) -> tuple[str, Any]:
     """Name and value of the one of alpha and samples that is given for a readout.
     Features have no input dimension d, and so no alpha."""
     if not hasattr(model, "dimension") and alpha is not None:
-        allowed = (
+        allowed_alpha = (
             "left out: given features have no dimension d (give samples, n; the penalty is lam, "
             "scikit-learn's alpha/p for p features)"
         )
-        raise InvalidArgument("alpha", alpha, allowed)
+        raise InvalidArgument("alpha", alpha, allowed_alpha)
     if alpha is not None and samples is not None:
         raise InvalidArgument("samples", samples, "left out where alpha is given: it is alpha d")
     if samples is not None:
-        fewest, row_count = axis("samples", samples).min(), len(getattr(model, "features", ()))
-        if row_count and 0 < fewest < 1:
-            part = f" ({fewest:g} of the {row_count} rows are {fewest * row_count:.0f})"
-            allowed = f"a number of rows, 1 or more{part * bool(fewest * row_count >= 1)}"
-            raise InvalidArgument("samples", float(fewest), allowed)
+        fewest_n, row_count = axis("samples", samples).min(), len(getattr(model, "features", ()))
+        if row_count and 0 < fewest_n < 1:
+            row_share = f" ({fewest_n:g} of the {row_count} rows are {fewest_n * row_count:.0f})"
+            allowed = f"a number of rows, 1 or more{row_share * bool(fewest_n * row_count >= 1)}"
+            raise InvalidArgument("samples", float(fewest_n), allowed)
         positive("samples", samples)
         return "samples", samples
     if alpha is None:
-        allowed = "given: the number n of the readout's samples"
-        raise InvalidArgument("samples", None, allowed)
+        allowed_samples = "given: the number n of the readout's samples"
+        raise InvalidArgument("samples", None, allowed_samples)
     return "alpha", alpha
 
 

@@ -198,7 +198,7 @@ class Components:
         N, tau_count = len(places.component), self.root.shape[2]
         if isinstance(mean, ClassLabels):
             return ConditionalMoments(mean(places.component), np.zeros((tau_count, N)), np.zeros(N))
-        centre = self.mean_arguments(places)
+        arguments = self.mean_arguments(places)
         # averages over z multiply errors here by the Gaussian weight, and by functions that may
         # grow: errors are weighed by the root of the Gaussian, 1e-11 from z^2 = 100 on
         node_weight = np.exp(-np.minimum((places.z**2).sum(axis=0), 100.0) / 4)
@@ -207,7 +207,7 @@ class Components:
             in_j = places.component == j
             if not in_j.any():
                 continue
-            found = mean.conditional_moments(centre[:, in_j], tau_slopes, node_weight[in_j])
+            found = mean.conditional_moments(arguments[:, in_j], tau_slopes, node_weight[in_j])
             component_moments.h[in_j], component_moments.spread[in_j] = found.h, found.spread
             component_moments.g[: len(found.g), in_j] = found.g
         return component_moments

@@ -93,8 +93,8 @@ def _code(problem: Problem, name: str, typed: Any) -> str:
         if typed.continuous is not None:
             value_name = _plain_value(typed)
             return repr(value_name) if isinstance(typed.continuous, str) else value_name
-        entry = typed.values[0] if len(typed.values) == 1 else list(typed.values)
-        return repr(entry if law(name, entry) == typed else (typed.values, typed.fractions))
+        law_value = typed.values[0] if len(typed.values) == 1 else list(typed.values)
+        return repr(law_value if law(name, law_value) == typed else (typed.values, typed.fractions))
     value_name = getattr(typed, "name", None)
     parsed_value: Any = None
     with suppress(InvalidArgument):
@@ -110,8 +110,8 @@ def _code(problem: Problem, name: str, typed: Any) -> str:
 def netcdf_attributes(described: dict[str, Any]) -> dict[str, str | float]:
     """A description as attributes of NetCDF: values it does not support become JSON text."""
     return {
-        name: json.dumps(value) if isinstance(value, (bool, dict, list, tuple)) else value
-        for name, value in described.items()
+        field_name: json.dumps(value) if isinstance(value, (bool, dict, list, tuple)) else value
+        for field_name, value in described.items()
     }
 
 

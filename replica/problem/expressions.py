@@ -64,12 +64,12 @@ class Expression:
     argument: str = "target"
 
     def __post_init__(self) -> None:
-        max_nodes = 1000  # of a syntax tree, whose depth is then below the recursion limit
+        most_tree_nodes = 1000  # of a syntax tree, whose depth is then below the recursion limit
         try:
             with np.errstate(all="ignore"):
                 # Python accepts letters and digits of other alphabets, too
                 is_valid_text = len(self.text) <= 10_000 and self.text.isascii()
-                if not is_valid_text or sum(1 for _ in ast.walk(self._tree)) > max_nodes:
+                if not is_valid_text or sum(1 for _ in ast.walk(self._tree)) > most_tree_nodes:
                     raise ValueError
                 self(*np.ones(4))  # evaluates every node of the tree
         except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):

@@ -91,11 +91,11 @@ def _group_rows(r: Any, c: Any, bias: Any, fractions: Any) -> Array:
         if not (group_count and spike_r.size) or spike_r.ndim > 2 or group_shares.ndim != 1:
             raise ValueError
     except ValueError:
-        allowed = (
+        allowed_shapes = (
             "of shape (), (A,) or (A, K), with c, bias and fractions of shape () "
             f"or (A,); c is {c}, bias {bias}, fractions {fractions}"
         )
-        raise InvalidArgument("r", r, allowed) from None
+        raise InvalidArgument("r", r, allowed_shapes) from None
     columns = (np.broadcast_to(x, group_count) for x in (group_variances, group_biases))
     return np.column_stack([np.broadcast_to(spike_r, (group_count, spike_r.shape[1])), *columns])
 
@@ -109,8 +109,8 @@ def _cosine_matrix(gamma: Any, directions: int, spikes: int) -> Array:
     if spike_cosines.shape == (1, directions) and spikes == 1:
         spike_cosines = spike_cosines.T
     if spike_cosines.shape != (directions, spikes):
-        allowed = f"of shape {directions, spikes}, target directions by spikes"
-        raise InvalidArgument("gamma", gamma, allowed)
+        allowed_cosines = f"of shape {directions, spikes}, target directions by spikes"
+        raise InvalidArgument("gamma", gamma, allowed_cosines)
     if np.linalg.norm(spike_cosines, 2) > 1 + 1e-12:
         raise InvalidArgument("gamma", gamma, "a cosine in [-1, 1] (a matrix of norm at most 1)")
     return spike_cosines

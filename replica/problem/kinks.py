@@ -45,13 +45,13 @@ def find_kinks(function: Function) -> tuple[float, ...]:
     """
     window, shift = 0.03, 6  # every point is in three windows; windows 6 points apart are disjoint
     third_difference = np.abs(_third_difference(function, SCAN_GRID, window))
-    scale = np.abs(function(SCAN_GRID)).max()
+    function_scale = np.abs(function(SCAN_GRID)).max()
     neighbour_size = np.minimum(np.roll(third_difference, shift), np.roll(third_difference, -shift))
-    suspects = np.flatnonzero(
-        (third_difference > 4 * neighbour_size) & (third_difference > ROUNDING * scale)
+    suspect_places = np.flatnonzero(
+        (third_difference > 4 * neighbour_size) & (third_difference > ROUNDING * function_scale)
     )
     found_kinks: list[float] = []
-    for i in suspects:
+    for i in suspect_places:
         kink_place = _largest_difference(function, SCAN_GRID[i], window)
         new_kink = not any(abs(kink_place - other_kink) < LENGTHS[0] for other_kink in found_kinks)
         if new_kink and abs(kink_place) < SCAN_GRID[-1] and _is_kink(function, kink_place):

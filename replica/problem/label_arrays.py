@@ -31,22 +31,22 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
     names = None if classes is None or are_numbers else _class_names(classes)
     if are_numbers or are_vectors or y.dtype.kind not in "biufUS":
         y = finite_array("labels", y + 0 if y.dtype.kind == "b" else y, 1 + are_vectors)
-        one_hot = are_vectors and np.isin(y, [0, 1]).all() and (y.sum(axis=1) == 1).all()
+        is_one_hot = are_vectors and np.isin(y, [0, 1]).all() and (y.sum(axis=1) == 1).all()
         if names is not None:
-            if not (one_hot and y.any(axis=0).all() and len(names) == y.shape[1]):
+            if not (is_one_hot and y.any(axis=0).all() and len(names) == y.shape[1]):
                 allowed = "left out unless labels (N, C) are 1 of a class and 0 of others, with "
                 allowed += "rows of each of C classes"
                 raise InvalidArgument("classes", classes, allowed)
             return y, tuple(names.tolist())
-        if one_hot and not are_numbers:
+        if is_one_hot and not are_numbers:
             by_column = "list(labels)" if hasattr(labels, "columns") else f"range({y.shape[1]})"
             raise _ambiguous("one 1 in each row", by_column)
         return _varying_labels(y), classes
     class_values = np.unique(y)
     if names is not None:
         if not np.array_equal(np.sort(names), class_values):
-            allowed = f"those of the labels, each once: {shorten_list(class_values)}"
-            raise InvalidArgument("classes", classes, allowed)
+            allowed_classes = f"those of the labels, each once: {shorten_list(class_values)}"
+            raise InvalidArgument("classes", classes, allowed_classes)
         if len(names) > max(most_classes, len(y) / 2):
             allowed = "of two rows or more each, on average (classes=() if labels are numbers)"
             raise InvalidArgument("classes", f"{len(names)} classes of {len(y)} rows", allowed)
@@ -89,22 +89,22 @@ def one_a_row(name: str, values: Any, shape: tuple[int, ...], features: Any = No
     if row_shape != shape[:1] or not row_array.size:
         got = f"shape {row_array.shape}" if row_array.ndim else values
         raise InvalidArgument(name, got, f"one for each of the {shape[0]} rows of features")
-    indices: Any = [getattr(one, "index", None) for one in (features, values)]
+    row_indices: Any = [getattr(one, "index", None) for one in (features, values)]
     # that of a list is a method; pandas takes missing entries for equal
-    if all(np.ndim(index) == 1 for index in indices) and not (
-        hasattr(indices[0], "equals") and indices[0].equals(indices[1])
+    if all(np.ndim(row_index) == 1 for row_index in row_indices) and not (
+        hasattr(row_indices[0], "equals") and row_indices[0].equals(row_indices[1])
     ):
-        same_rows = {*indices[0]} == {*indices[1]}
+        same_rows = {*row_indices[0]} == {*row_indices[1]}
         # a range, as pandas makes of no index, does not say which rows they are
-        says_rows = same_rows or not any(hasattr(index, "step") for index in indices)
-        if says_rows and [*indices[0]] != [*indices[1]]:
-            allowed = "in the order of the rows of features: "
-            allowed += (
+        says_rows = same_rows or not any(hasattr(row_index, "step") for row_index in row_indices)
+        if says_rows and [*row_indices[0]] != [*row_indices[1]]:
+            allowed_order = "in the order of the rows of features: "
+            allowed_order += (
                 f"{name}.loc[features.index] if the index says which row is whose, " * same_rows
             )
-            allowed += f"numpy.array({name}) if they are in that order already"
+            allowed_order += f"numpy.array({name}) if they are in that order already"
             got = "the same index in another order" if same_rows else "the index of other rows"
-            raise InvalidArgument(name, got, allowed)
+            raise InvalidArgument(name, got, allowed_order)
     return row_array
 
 
@@ -118,24 +118,24 @@ def without_gaps(name: str, values: Any, text_too: bool = False) -> Array:
     if dtype_kind in "fcmM":
         is_missing = ~np.isfinite(label_array)
     elif dtype_kind in "USO":  # numpy makes text of what is missing
-        each = np.array(values, dtype=object).reshape(label_array.shape)
-        is_text = np.vectorize(lambda entry: isinstance(entry, str), otypes=[bool])(each)
-        missing_text = np.vectorize(lambda entry: str(entry) in MISSING, otypes=[bool])(each)
+        entries = np.array(values, dtype=object).reshape(label_array.shape)
+        is_text = np.vectorize(lambda entry: isinstance(entry, str), otypes=[bool])(entries)
+        missing_text = np.vectorize(lambda entry: str(entry) in MISSING, otypes=[bool])(entries)
         is_missing = missing_text & (text_too | ~is_text)
     if is_missing.any():
         gap_rows = np.flatnonzero(is_missing.reshape(len(label_array), -1).any(axis=1))
         gap = f"{label_array[gap_rows[:1]].tolist()[0]!r} in row {gap_rows[0]}, the first of "
-        allowed = f"known in every row: leave out rows without {name}, of the features too"
-        known = "numpy.isfinite" if dtype_kind in "fcmM" else "pandas.notna"
-        way_on = f"{known}({name}) is True in the others"
+        allowed_rows = f"known in every row: leave out rows without {name}, of the features too"
+        known_test = "numpy.isfinite" if dtype_kind in "fcmM" else "pandas.notna"
+        way_on = f"{known_test}({name}) is True in the others"
         if (is_missing & is_text).any():
             way_on = "classes=np.unique(labels) if such text names a class"
-        allowed += f" ({way_on})"
-        raise InvalidArgument(name, f"{gap}{gap_rows.size} such rows", allowed)
+        allowed_rows += f" ({way_on})"
+        raise InvalidArgument(name, f"{gap}{gap_rows.size} such rows", allowed_rows)
     if dtype_kind in "USO":
         with suppress(ValueError):  # of lists of several lengths
-            label_array = np.array(each.tolist())
-        several_names = is_text.any() and each.shape[1:] not in ((), (1,))
+            label_array = np.array(entries.tolist())
+        several_names = is_text.any() and entries.shape[1:] not in ((), (1,))
         if label_array.dtype.kind == "O" or several_names or is_text.any() != is_text.all():
             allowed = "all text, one name a row, or all numbers: numpy.array makes these of a list"
             raise InvalidArgument(name, values, allowed)
@@ -145,8 +145,8 @@ def without_gaps(name: str, values: Any, text_too: bool = False) -> Array:
 def _class_names(classes: Any) -> Array:
     """Names of classes, all text or all numbers, each once."""
     with suppress(TypeError, ValueError):
-        names = np.array([] if np.ma.is_masked(classes) else list(classes))
-        each_once = 1 < names.size == np.unique(names).size
-        if each_once and names.ndim == 1 and names.dtype.kind in "biufUS":
-            return names
+        class_names = np.array([] if np.ma.is_masked(classes) else list(classes))
+        each_once = 1 < class_names.size == np.unique(class_names).size
+        if each_once and class_names.ndim == 1 and class_names.dtype.kind in "biufUS":
+            return class_names
     raise InvalidArgument("classes", classes, "text or numbers, two or more, each once")

@@ -57,7 +57,7 @@ class LabelNoise:
     @property
     def variance(self) -> float:
         """Variance of the noise added to the target; 0 for labels +-1."""
-        return sum(variance * share for variance, share in self.components)
+        return sum(noise_variance * noise_share for noise_variance, noise_share in self.components)
 
     @property
     def components(self) -> list[tuple[float, float]]:
@@ -260,10 +260,10 @@ class LabelLaw:
         if self.added is not None:
             return self.added.binary
         if isinstance(self.target, ClassLabels):
-            values = np.abs(self.target.values)
-            return self.noise == 0 and values.ndim == 1 and bool((values == 1).all())
-        z = np.random.default_rng(0).standard_normal((self.target.dimension, 64)) * 2
-        return self.noise == 0 and bool((np.abs(self.target(*z)) == 1).all())
+            class_values = np.abs(self.target.values)
+            return self.noise == 0 and class_values.ndim == 1 and bool((class_values == 1).all())
+        target_z = np.random.default_rng(0).standard_normal((self.target.dimension, 64)) * 2
+        return self.noise == 0 and bool((np.abs(self.target(*target_z)) == 1).all())
 
     @property
     def gaussians(self) -> list[tuple[float, float]]:
@@ -338,18 +338,18 @@ def mean_label(target: Any, added: LabelNoise | None) -> Any:
     """The mean label E[y | z] as a function of z: sigma_*, or 2 P_+ - 1 for a channel."""
     if added is None or not added.binary:
         return target
-    name = f"{target.name} through {added.name}"
+    channel_name = f"{target.name} through {added.name}"
 
-    def mean(*z: Array) -> Array:
+    def mean_y(*z: Array) -> Array:
         return 2 * added.probability(target(*z)) - 1
 
     if isinstance(target, ClassLabels):
-        return ClassLabels(tuple(mean(np.arange(len(target.values))).tolist()), name)
+        return ClassLabels(tuple(mean_y(np.arange(len(target.values))).tolist()), channel_name)
     if isinstance(target, MultiIndex):
         flip_jumps = getattr(target.function, "zeros", ()) if added.kind == "flip" else ()
-        return MultiIndex(mean, target.dimension, name, (*target.planes, *flip_jumps))
+        return MultiIndex(mean_y, target.dimension, channel_name, (*target.planes, *flip_jumps))
     # E[y | z] of a flip is constant between sign changes of the target, some at declared kinks
-    places = crossings(target) if added.kind == "flip" else []
-    declared = np.array([*target.kinks, np.inf])
-    new_kinks = [place for place in places if np.abs(declared - place).min() > 1e-9]
-    return Activation(mean, kinks=tuple(sorted({*target.kinks, *new_kinks})), name=name)
+    target_crossings = crossings(target) if added.kind == "flip" else []
+    declared_kinks = np.array([*target.kinks, np.inf])
+    new_kinks = [place for place in target_crossings if np.abs(declared_kinks - place).min() > 1e-9]
+    return Activation(mean_y, kinks=tuple(sorted({*target.kinks, *new_kinks})), name=channel_name)

@@ -60,12 +60,12 @@ class Law:
         The density may be infinite at an end or have a kink in the middle.
         """
         scipy_law = self.distribution
-        logits = np.arange(41.0)  # the truncated tails have probability 4e-18 each
+        panel_logits = np.arange(41.0)  # the truncated tails have probability 4e-18 each
         law_quantiles = np.concatenate(
-            [scipy_law.ppf(expit(-logits[::-1])), scipy_law.isf(expit(-logits[1:]))]
+            [scipy_law.ppf(expit(-panel_logits[::-1])), scipy_law.isf(expit(-panel_logits[1:]))]
         )
         edges = np.arcsinh(law_quantiles / scale)
-        edges = np.sort(np.append(edges, np.linspace(edges[0], edges[-1], len(logits))))
+        edges = np.sort(np.append(edges, np.linspace(edges[0], edges[-1], len(panel_logits))))
         law_nodes, law_weights = (array.ravel() for array in composite_legendre(16, edges))
         law_density = np.asarray(scipy_law.pdf(scale * np.sinh(law_nodes)), dtype=float)
         law_density[np.isinf(law_density)] = 0.0  # at nodes that round to an end
@@ -130,11 +130,11 @@ def law(name: str, spec: Any) -> Law:
         if law_values.ndim != 1 or not law_values.size or law_fractions.shape != law_values.shape:
             raise ValueError
     except (TypeError, ValueError, InvalidArgument):
-        allowed = (
+        allowed_laws = (
             f"{NAMED_LAWS}, a number up to {MAX_NUMBER:g}, a sequence of numbers, (values, "
             f"fractions), or a frozen scipy.stats distribution{hint(spec, READOUT_LAWS)}"
         )
-        raise InvalidArgument(name, spec, allowed) from None
+        raise InvalidArgument(name, spec, allowed_laws) from None
     if not ((law_fractions >= 0).all() and abs(law_fractions.sum() - 1) < 1e-9):
         raise InvalidArgument(name, spec, "values, and fractions >= 0 of sum 1")
     total = law_fractions.sum()

@@ -55,22 +55,22 @@ class GaussianMixture(Described):
         given_shares = self.fractions
         shares = np.ones(J) if given_shares is None else plain_array("fractions", given_shares)
         if shares.shape != (J,) or not (shares >= 0).all() or not shares.sum() > 0:
-            allowed = f"{J} numbers of 0 or more, one for each of the means, not all 0"
-            raise InvalidArgument("fractions", given_shares, allowed)
+            allowed_shares = f"{J} numbers of 0 or more, one for each of the means, not all 0"
+            raise InvalidArgument("fractions", given_shares, allowed_shares)
         if shares.max() < 1 and abs(shares.sum() - 1) > 1e-6:
-            allowed = f"of sum 1, not {shares.sum():g}, or relative sizes such as [3, 7]"
-            raise InvalidArgument("fractions", given_shares, allowed)
-        covariances = self.covariances
-        if covariances is not None:
-            covariances = plain_array("covariances", covariances)
-            covariance_axes = 2 if covariances.ndim == 2 else 3
-            covariances = finite_array("covariances", covariances, covariance_axes)
-            if covariances.shape not in ((K, K), (J, K, K)):
-                allowed = f"of shape {(J, K, K)}, or {(K, K)} for all components"
-                raise InvalidArgument("covariances", f"shape {covariances.shape}", allowed)
-            valid_covariances = semidefinite(covariances, coarsest(covariances=self.covariances))
-            covariances = np.broadcast_to(valid_covariances, (J, K, K))
-        assign(self, means=mixture_means, covariances=covariances, fractions=shares / shares.sum())
+            allowed_shares = f"of sum 1, not {shares.sum():g}, or relative sizes such as [3, 7]"
+            raise InvalidArgument("fractions", given_shares, allowed_shares)
+        matrices = self.covariances
+        if matrices is not None:
+            matrices = plain_array("covariances", matrices)
+            covariance_axes = 2 if matrices.ndim == 2 else 3
+            matrices = finite_array("covariances", matrices, covariance_axes)
+            if matrices.shape not in ((K, K), (J, K, K)):
+                allowed_covariances = f"of shape {(J, K, K)}, or {(K, K)} for all components"
+                raise InvalidArgument("covariances", f"shape {matrices.shape}", allowed_covariances)
+            valid_covariances = semidefinite(matrices, coarsest(covariances=self.covariances))
+            matrices = np.broadcast_to(valid_covariances, (J, K, K))
+        assign(self, means=mixture_means, covariances=matrices, fractions=shares / shares.sum())
 
     def __str__(self) -> str:
         return f"GaussianMixture({len(self.means)} components in {self.dimension} dimensions)"
@@ -79,8 +79,8 @@ class GaussianMixture(Described):
         described_fields = self.described
         if (self.fractions == 1 / len(self.means)).all():
             del described_fields["fractions"]
-        values = ", ".join(f"{name}={value}" for name, value in described_fields.items())
-        return str(self) if self.means.size > 40 else f"GaussianMixture({values})"
+        field_texts = ", ".join(f"{name}={value}" for name, value in described_fields.items())
+        return str(self) if self.means.size > 40 else f"GaussianMixture({field_texts})"
 
     @property
     def dimension(self) -> int:
@@ -106,14 +106,14 @@ class GaussianMixture(Described):
         if extra_axes == 0:
             return self
         if extra_axes < 0:
-            allowed = f"a law of at most {dimension} coordinates, the dimension of inputs"
-            raise InvalidArgument("inputs", f"means of {self.dimension}", allowed)
-        means, covariances = np.pad(self.means, ((0, 0), (0, extra_axes))), self.covariances
+            allowed_inputs = f"a law of at most {dimension} coordinates, the dimension of inputs"
+            raise InvalidArgument("inputs", f"means of {self.dimension}", allowed_inputs)
+        wider_means, covariances = np.pad(self.means, ((0, 0), (0, extra_axes))), self.covariances
         if covariances is not None:
             covariances = np.pad(covariances, ((0, 0), (0, extra_axes), (0, extra_axes)))
             added_axes = range(self.dimension, dimension)
             covariances[:, added_axes, added_axes] = 1.0
-        return GaussianMixture(means=means, covariances=covariances, fractions=self.fractions)
+        return GaussianMixture(means=wider_means, covariances=covariances, fractions=self.fractions)
 
     def draw(self, samples: int, rng: Generator) -> tuple[Array, Array]:
         """Random inputs (n, K) and their components (n,)."""
@@ -128,8 +128,8 @@ class GaussianMixture(Described):
         """Inputs (n, d) of given components (n,), from standard normal numbers (n, d), d >= K."""
         mixture_inputs, K = normals.copy(), self.dimension
         for j, (mean_j, root_j) in enumerate(zip(self.means, self._roots, strict=True)):
-            in_component = component == j
-            mixture_inputs[in_component, :K] = mean_j + mixture_inputs[in_component, :K] @ root_j
+            in_j = component == j
+            mixture_inputs[in_j, :K] = mean_j + mixture_inputs[in_j, :K] @ root_j
         return mixture_inputs
 
     def __eq__(self, other: object) -> bool:
@@ -148,15 +148,15 @@ class GaussianMixture(Described):
     def each_covariance(self) -> Array:
         """Covariances of all components, (J, K, K)."""
         J, K = self.means.shape
-        covariances = np.eye(K) if self.covariances is None else self.covariances
-        return np.broadcast_to(covariances, (J, K, K))
+        component_covariances = np.eye(K) if self.covariances is None else self.covariances
+        return np.broadcast_to(component_covariances, (J, K, K))
 
     @cached_property
     def _roots(self) -> Array:
         """Symmetric square roots of the covariances, (J, K, K)."""
         eigenvalues, eigenvectors = np.linalg.eigh(self.each_covariance)
-        roots = np.sqrt(np.maximum(eigenvalues, 0.0))[..., None, :]
-        return np.asarray((eigenvectors * roots) @ eigenvectors.swapaxes(-1, -2))
+        eigenvalue_roots = np.sqrt(np.maximum(eigenvalues, 0.0))[..., None, :]
+        return np.asarray((eigenvectors * eigenvalue_roots) @ eigenvectors.swapaxes(-1, -2))
 
 
 def separated(inputs: GaussianMixture | None, factor: float) -> GaussianMixture:
@@ -184,8 +184,8 @@ def semidefinite(covariances: Array, epsilon: float) -> Array:
     is_asymmetric = asymmetry > covariance_rounding * largest_entry
     if is_asymmetric or values.min() < -covariance_rounding * largest_entry:
         fault = f"entries {asymmetry:g} apart" if is_asymmetric else f"eigenvalue {values.min():g}"
-        allowed = "symmetric matrices without negative eigenvalues"
-        raise InvalidArgument("covariances", fault, allowed)
+        allowed_covariances = "symmetric matrices without negative eigenvalues"
+        raise InvalidArgument("covariances", fault, allowed_covariances)
     if covariance_rounding == 1e-8:
         return covariances
     values, vectors = np.linalg.eigh(covariances)

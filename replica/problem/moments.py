@@ -124,10 +124,10 @@ def hermite_moments(coefficients: Array, s: Array, c: Array) -> Moments:
     The variance is sum_{j >= 2} c^j / j! (E sigma^(j))^2, a sum of positive terms.
     """
     hermite_degree = max(coefficients.size - 1, 1)
-    z, w = gauss_hermite(hermite_degree + 1)
+    z, z_weights = gauss_hermite(hermite_degree + 1)
     x = s[..., None] + np.sqrt(c)[..., None] * z
     hermite_means = [
-        (hermite_e.hermeval(x, hermite_e.hermeder(coefficients, j)) * w).sum(axis=-1)
+        (hermite_e.hermeval(x, hermite_e.hermeder(coefficients, j)) * z_weights).sum(axis=-1)
         for j in range(hermite_degree + 1)
     ]
     terms = [c**j / factorial(j) * hermite_means[j] ** 2 for j in range(2, hermite_degree + 1)]

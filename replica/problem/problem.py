@@ -59,7 +59,7 @@ class Problem(ABC):
 
     def __new__(cls, *args: Any, **given: Any) -> "Problem":
         """Raise TypeError for an unknown argument, with the name that was probably meant."""
-        check_names(cls.__name__, [field.name for field in fields(cls)], given)
+        check_names(cls.__name__, [problem_field.name for problem_field in fields(cls)], given)
         return object.__new__(cls)
 
     @property
@@ -139,8 +139,8 @@ def check_readout(problem: Any) -> None:
     added_noise = problem.label_noise
     for part in ("noise", "step_noise") if added_noise is not None and added_noise.binary else ():
         if np.any(getattr(problem, part, None) or 0.0):
-            allowed = f"0 with labels +-1 (label_noise {added_noise.name})"
-            raise InvalidArgument(part, getattr(problem, part), allowed)
+            allowed_noise = f"0 with labels +-1 (label_noise {added_noise.name})"
+            raise InvalidArgument(part, getattr(problem, part), allowed_noise)
 
 
 def check_problem(problem: Any) -> None:
@@ -153,7 +153,7 @@ def refuse_options(problem: Any, *names: str) -> None:
     """Raise InvalidArgument unless ``problem`` is a step or a model without the options ``names``
     of ``NOT_COVERED``, in a function that does not cover these."""
     check_problem(problem)
-    options = {
+    problem_options = {
         "alpha0": problem.follows_alpha and "alpha",
         "reuse": problem.reuse,
         "dimension": np.isfinite(problem.own_dimension) and problem.own_dimension,
@@ -161,8 +161,8 @@ def refuse_options(problem: Any, *names: str) -> None:
         "train_bias": problem.train_bias,
     }
     for name in names:
-        if options[name]:
-            raise InvalidArgument(name, options[name], NOT_COVERED[name])
+        if problem_options[name]:
+            raise InvalidArgument(name, problem_options[name], NOT_COVERED[name])
 
 
 def check_step(problem: Any, argument: str = "step") -> None:

@@ -160,10 +160,10 @@ class SpikedRandomFeatures(Problem):
         check_readout(self)
         least_dimension = max(1, self.directions)  # of inputs and target
         allowed = f"a whole number, at least {least_dimension}, or inf"
-        dimension = number("dimension", self.dimension, least_dimension, np.inf, allowed)
-        if np.isfinite(dimension) and dimension % 1:
+        srf_dimension = number("dimension", self.dimension, least_dimension, np.inf, allowed)
+        if np.isfinite(srf_dimension) and srf_dimension % 1:
             raise InvalidArgument("dimension", self.dimension, allowed)
-        assign(self, dimension=dimension)
+        assign(self, dimension=srf_dimension)
         self._check_origin()
         # checks the shapes; a network's rows, which may take seconds, are made on first use
         spike_count = self.features.geometry.r.shape[1]
@@ -185,10 +185,10 @@ class SpikedRandomFeatures(Problem):
         names = [f.name for f in fields(self) if f.name not in ("beta", "dimension", "origin")]
         changed = [name for name in names if getattr(self, name) != getattr(origin_features, name)]
         if changed and self.rows is not None:
-            allowed = (
+            allowed_fields = (
                 "unchanged: in a network it follows from the step; change that, or take its srf"
             )
-            raise InvalidArgument(changed[0], getattr(self, changed[0]), allowed)
+            raise InvalidArgument(changed[0], getattr(self, changed[0]), allowed_fields)
         if changed:
             assign(self, origin=None)
 
@@ -278,8 +278,8 @@ class SpikedRandomFeatures(Problem):
         """
         for name, field_value in values.items():
             if name not in self.varying:
-                allowed = f"left out: the fields that may vary are {', '.join(self.varying)}"
-                raise InvalidArgument(name, field_value, allowed)
+                allowed_fields = f"left out: the fields that may vary are {', '.join(self.varying)}"
+                raise InvalidArgument(name, field_value, allowed_fields)
         base_model, beta = self, self.beta if beta is None else beta
         new_values = {"beta": beta, "dimension": values.pop("dimension", self.dimension)}
         step_names = self.step.varying if self.step is not None else []
@@ -307,8 +307,8 @@ class SpikedRandomFeatures(Problem):
         if self.rows is not None:
             row_options = {"row_norms": self.rows.row_norms, "reuse": self.rows.reuse}
             step_values = {"theory": "network"} | row_options | step_values
-        size: Any = {"beta": beta, "dimension": self.dimension}
-        model_after_step: SpikedRandomFeatures = self.step.model_at(**size, **step_values)
+        model_size: Any = {"beta": beta, "dimension": self.dimension}
+        model_after_step: SpikedRandomFeatures = self.step.model_at(**model_size, **step_values)
         return model_after_step
 
     def with_bias(self, bias: float, *, train_bias: bool = False) -> "SpikedRandomFeatures":

@@ -168,7 +168,7 @@ class MultiIndex:
         tau_across = null_space(tau_parallel.T) if tau_parallel.size else np.eye(len(tau_parallel))
         for n in SPLIT_SIZES[L.shape[1]]:
 
-            def split_rule(centre: Array, n: int = n) -> Rule:
+            def split_tau_rule(centre: Array, n: int = n) -> Rule:
                 offsets = np.stack([t - v @ centre for v, t in self.planes], axis=-1)
                 tau_rule = split_at_planes(n, normals[crossing] @ tau_across, offsets[:, crossing])
                 if not tau_parallel.size:
@@ -179,7 +179,7 @@ class MultiIndex:
                 parallel_weights = (tau_rule.weights[..., None] * parallel_weights).reshape(shape)
                 return Rule(nodes.reshape(*shape, len(tau_parallel)), parallel_weights)
 
-            yield split_rule
+            yield split_tau_rule
 
 
 def _constant_rule(rule: Rule, centre: Array) -> Rule:
@@ -201,7 +201,7 @@ RuleAt = Callable[[Array], Rule]  # centre (T, N) -> nodes (M, K') or (N, M, K')
 
 def _checked_planes(planes: Any, dimension: int) -> tuple[tuple[tuple[float, ...], float], ...]:
     """Checked planes (v, t) with v of length 1."""
-    allowed = f"pairs (v, t), with v of {dimension} numbers, not all 0"
+    allowed_planes = f"pairs (v, t), with v of {dimension} numbers, not all 0"
     checked_planes = []
     try:
         for v, t in planes:
@@ -211,7 +211,7 @@ def _checked_planes(planes: Any, dimension: int) -> tuple[tuple[tuple[float, ...
                 raise ValueError
             checked_planes.append((tuple((plane_normal / length).tolist()), float(t) / length))
     except (TypeError, ValueError):
-        raise InvalidArgument("planes", planes, allowed) from None
+        raise InvalidArgument("planes", planes, allowed_planes) from None
     return tuple(checked_planes)
 
 
@@ -241,8 +241,8 @@ def parse_target(
     InvalidArgument
     """
     if inputs is not None and not isinstance(inputs, GaussianMixture):
-        allowed = "a GaussianMixture, such as GaussianMixture(means=[[1, 0], [-1, 0]])"
-        raise InvalidArgument("inputs", inputs, allowed)
+        allowed_inputs = "a GaussianMixture, such as GaussianMixture(means=[[1, 0], [-1, 0]])"
+        raise InvalidArgument("inputs", inputs, allowed_inputs)
     if isinstance(spec, ClassLabels) or str(spec).strip().split(":")[0] == "classes":
         if inputs is None:
             allowed = "given with inputs, a GaussianMixture, whose components have these labels"
