@@ -76,24 +76,24 @@ class Source(NamedTuple):
             raise self.fault("a file with an array in it")
         (low, high), listed = self.wanted.axes, shorten_list(axes)
         fewest_axes = min((count for count in axes.values() if low <= count <= high), default=None)
-        fitting = [name for name, count in axes.items() if fewest_axes in (count, None)]
+        fitting = [array_name for array_name, count in axes.items() if fewest_axes in (count, None)]
         if self.member not in axes if self.member else len(fitting) != 1:
             file_and_array = f"{self.path}:{self.member}".rstrip(":")
             member_word = "columns" if self.path.name.endswith(TABLES) else "arrays"
-            allowed = f"{self.path}:NAME of one of its {member_word}, {listed}"
-            allowed += hint(self.member, axes) * (self.member not in OUR_NAMES)
-            raise InvalidArgument(self.name, file_and_array, allowed)
+            allowed_members = f"{self.path}:NAME of one of its {member_word}, {listed}"
+            allowed_members += hint(self.member, axes) * (self.member not in OUR_NAMES)
+            raise InvalidArgument(self.name, file_and_array, allowed_members)
         return self.member or fitting[0]
 
     def check_kind(self, kind: np.dtype) -> None:
         """Refuse an array whose data type is not wanted."""
         if kind.kind not in self.wanted.kinds:
-            text = "U" in self.wanted.kinds
+            text_wanted = "U" in self.wanted.kinds
             pickled = ": nothing pickled is read" if kind.hasobject else ""
-            names = ", or of names, none of them None or NaN, astype(str)," * text
+            of_names = ", or of names, none of them None or NaN, astype(str)," * text_wanted
             raise self.fault(
-                f"a file of plain arrays of numbers{' or text' * text}; this one is of "
-                f"{kind!s:.100}{pickled} (astype(float){names} before numpy.save makes it plain)"
+                f"a file of plain arrays of numbers{' or text' * text_wanted}; this one is of "
+                f"{kind!s:.100}{pickled} (astype(float){of_names} before numpy.save makes it plain)"
             )
 
     def check_shape(self, shape: tuple[int, ...], bytes_each: int) -> None:
@@ -102,10 +102,10 @@ class Source(NamedTuple):
         byte_count = math.prod(shape) * max(bytes_each, self.wanted.bytes_each)
         if not (least_axes <= len(shape) <= most_axes and 0 < byte_count <= MOST_BYTES):
             axes = f"{least_axes} to {most_axes}" if least_axes < most_axes else least_axes
-            allowed = f"an array of {axes} axes with numbers in it, at most 1 GiB of them"
+            allowed_array = f"an array of {axes} axes with numbers in it, at most 1 GiB of them"
             if shape and most_axes == 2 and 0 < byte_count <= MOST_BYTES:
-                allowed += " (x.reshape(len(x), -1) before numpy.save)"
-            raise self.fault(f"{allowed}, not one of shape {shape!s:.100}")
+                allowed_array += " (x.reshape(len(x), -1) before numpy.save)"
+            raise self.fault(f"{allowed_array}, not one of shape {shape!s:.100}")
 
     def package(self, package: str) -> Any:
         """The package that reads the file, if it is installed."""
@@ -126,13 +126,13 @@ class Source(NamedTuple):
     def rest_of(self, stream: Readable, shape: tuple[int, ...], number_type: np.dtype) -> Array:
         """The array that the rest of a file holds, and nothing after it."""
         self.check_shape(shape, number_type.itemsize)
-        expected = math.prod(shape) * number_type.itemsize
+        byte_count = math.prod(shape) * number_type.itemsize
         array_bytes = bytearray()
-        while len(array_bytes) <= expected and (chunk := stream.read(2**20)):
+        while len(array_bytes) <= byte_count and (chunk := stream.read(2**20)):
             array_bytes += chunk
-        if len(array_bytes) != expected:
-            held = len(array_bytes) if len(array_bytes) < expected else "more"
-            raise self.fault(f"a whole file, {expected} bytes of {shape}; this one holds {held}")
+        if len(array_bytes) != byte_count:
+            held = len(array_bytes) if len(array_bytes) < byte_count else "more"
+            raise self.fault(f"a whole file, {byte_count} bytes of {shape}; this one holds {held}")
         return np.frombuffer(array_bytes, dtype=number_type).reshape(shape)
 
     def npy(self, stream: Readable) -> Array:
@@ -140,25 +140,25 @@ class Source(NamedTuple):
         header_1_0, later = np.lib.format.read_array_header_1_0, np.lib.format.read_array_header_2_0
         # 3.0 is 2.0 but for names of fields that are not ASCII, and no array of fields is wanted
         headers = {(1, 0): header_1_0, (2, 0): later, (3, 0): later}
-        shape, by_columns, number_type = headers[np.lib.format.read_magic(stream)](stream)
+        array_shape, by_columns, number_type = headers[np.lib.format.read_magic(stream)](stream)
         self.check_kind(number_type)
-        array = self.rest_of(stream, shape[::-1] if by_columns else shape, number_type)
+        array = self.rest_of(stream, array_shape[::-1] if by_columns else array_shape, number_type)
         return array.T if by_columns else array
 
     def npz(self, stream: BinaryIO) -> Array:
         """The chosen array of an NPZ file."""
         with ZipFile(stream) as archive:
-            names = [name.removesuffix(".npy") for name in archive.namelist()]
-            with archive.open(f"{self.chosen(dict.fromkeys(names, 0))}.npy") as member:
+            array_names = [array_name.removesuffix(".npy") for array_name in archive.namelist()]
+            with archive.open(f"{self.chosen(dict.fromkeys(array_names, 0))}.npy") as member:
                 return self.npy(member)
 
     def safetensors(self, _stream: BinaryIO) -> Array:
         """The chosen array of a safetensors file."""
         with self.package("safetensors").safe_open(self.path, framework="numpy") as file:
-            names = file.keys()
-            shapes = {name: tuple(file.get_slice(name).get_shape()) for name in names}
-            name = self.chosen({name: len(shape) for name, shape in shapes.items()})
-            self.check_shape(shapes[name], 8)
+            tensor_names = file.keys()
+            tensor_shapes = {name: tuple(file.get_slice(name).get_shape()) for name in tensor_names}
+            name = self.chosen({name: len(shape) for name, shape in tensor_shapes.items()})
+            self.check_shape(tensor_shapes[name], 8)
             return self.numbers(file.get_tensor(name))
 
     def onnx(self, stream: BinaryIO) -> Array:
@@ -178,18 +178,18 @@ class Source(NamedTuple):
         """Places of the columns that ``member`` names, NAME or NAME,NAME: by their ``names``, or
         numbers from 0; of all others if it is without=NAME,NAME, and of all that have a name if it
         is empty."""
-        count = len(names)
-        place_of = {str(k): k % count for k in range(-count, count)}
-        place_of |= {name: k for k, name in enumerate(names) if name}
+        column_count = len(names)
+        place_of = {str(k): k % column_count for k in range(-column_count, column_count)}
+        place_of |= {column_name: k for k, column_name in enumerate(names) if column_name}
         listed = member.removeprefix("without=")
         typed_names = [listed] if listed in place_of else map(str.strip, listed.split(","))
-        columns = [*filter(None, typed_names)]
-        if unknown := [column for column in columns if column not in place_of]:
+        wanted_columns = [*filter(None, typed_names)]
+        if unknown := [column for column in wanted_columns if column not in place_of]:
             self._replace(member=unknown[0]).chosen(dict.fromkeys(filter(None, names), 1))
-        found = [place_of[column] for column in columns]
-        if listed == member and columns:
-            return found
-        return [k for k, name in enumerate(names) if name and k not in found]
+        column_places = [place_of[column] for column in wanted_columns]
+        if listed == member and wanted_columns:
+            return column_places
+        return [k for k, column_name in enumerate(names) if column_name and k not in column_places]
 
     def table(self, stream: BinaryIO) -> Any:
         """The columns of a CSV or TSV file that ``member`` names, but for those ``without``: a
@@ -202,35 +202,35 @@ class Source(NamedTuple):
         if len(content) > most_text:
             raise self.fault("a file of at most 64 MiB (numpy.save writes larger tables)")
         try:
-            table = read_table(content.decode("utf-8-sig"))
+            file_table = read_table(content.decode("utf-8-sig"))
         except UnicodeDecodeError:
             encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "latin-1"
             opened = f'{"gzip." * is_packed}open({json.dumps(str(self.path))}, "rt"'
-            written = f'open("{self.name}.csv", "w", encoding="utf-8").write'
-            code = f'import gzip; {written}({opened}, encoding="{encoding}").read())'
+            write_call = f'open("{self.name}.csv", "w", encoding="utf-8").write'
+            code = f'import gzip; {write_call}({opened}, encoding="{encoding}").read())'
             raise self.fault(written_by(f"{self.name}.csv", code, " in UTF-8")) from None
-        names = [str(name) for name in table.columns]
-        left_out = {place for member in self.without for place in self.places(names, member)}
-        kept = [place for place in self.places(names, self.member) if place not in left_out]
-        found, (least_axes, most_axes) = table.iloc[:, kept], self.wanted.axes
+        column_names = [str(name) for name in file_table.columns]
+        left_out = {place for member in self.without for place in self.places(column_names, member)}
+        kept = [place for place in self.places(column_names, self.member) if place not in left_out]
+        columns, (least_axes, most_axes) = file_table.iloc[:, kept], self.wanted.axes
         if least_axes == 1 and len(kept) == 1:
-            found = found.iloc[:, 0]
+            columns = columns.iloc[:, 0]
         elif kept:
-            found = found.apply(_truth_as_numbers)
-        if found.ndim == 2 and "U" in self.wanted.kinds and not self.member:
+            columns = columns.apply(_truth_as_numbers)
+        if columns.ndim == 2 and "U" in self.wanted.kinds and not self.member:
             # labels of a column for each class, without text, need no name
-            is_one_hot = found.isin([0, 1]).all(axis=None) and (found.sum(axis=1) == 1).all()
-            if most_axes == 1 or not (found.size and is_one_hot):
-                self.chosen(dict.fromkeys(filter(None, names), 1))
-        for _, cells in found.to_frame().items() if found.ndim == 1 else found.items():
+            is_one_hot = columns.isin([0, 1]).all(axis=None) and (columns.sum(axis=1) == 1).all()
+            if most_axes == 1 or not (columns.size and is_one_hot):
+                self.chosen(dict.fromkeys(filter(None, column_names), 1))
+        for _, cells in columns.to_frame().items() if columns.ndim == 1 else columns.items():
             if cells.dtype.kind == "O" and cells.map(is_decimal).all():
                 with_comma = next(cell for cell in cells if "," in cell)
                 raise self.fault(
                     f"a table with decimal points, not commas as in {with_comma!r} (pandas."
                     "read_csv has decimal=',')"
                 )
-        self.check_shape(found.shape, 8)
-        return found
+        self.check_shape(columns.shape, 8)
+        return columns
 
 
 def written_by(file: str, code: str, of_what: str = "") -> str:
@@ -241,8 +241,8 @@ def written_by(file: str, code: str, of_what: str = "") -> str:
 
 def _truth_as_numbers(cells: Any) -> Any:
     """A column with 1 for True and 0 for False, if all its cells are such words."""
-    words = cells if cells.dtype.kind in "iuf" else cells.astype(str).str.lower()
-    return (words == "true").astype(int) if words.isin(["true", "false"]).all() else cells
+    cell_words = cells if cells.dtype.kind in "iuf" else cells.astype(str).str.lower()
+    return (cell_words == "true").astype(int) if cell_words.isin(["true", "false"]).all() else cells
 
 
 def file_and_name(where: str | os.PathLike[str]) -> tuple[str, str]:
@@ -251,8 +251,8 @@ def file_and_name(where: str | os.PathLike[str]) -> tuple[str, str]:
     >>> file_and_name("a/net.npz:fc1.weight"), file_and_name("W.npy")
     (('a/net.npz', 'fc1.weight'), ('W.npy', ''))
     """
-    parts = re.fullmatch(rf"(.*?({'|'.join(map(re.escape, NAMING))})):(.+)", str(where), re.DOTALL)
-    return (parts[1], parts[3]) if parts else (str(where), "")
+    match = re.fullmatch(rf"(.*?({'|'.join(map(re.escape, NAMING))})):(.+)", str(where), re.DOTALL)
+    return (match[1], match[3]) if match else (str(where), "")
 
 
 def read_array(
@@ -271,31 +271,31 @@ def read_array(
         the argument is ``name``.
     """
     file, member = file_and_name(where)
-    path = Path(file)
-    suffix = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
-    if path.suffix in PICKLED:
-        keys = '["state_dict"]' * (path.suffix == ".ckpt") + json.dumps([member or "NAME"])
-        state = f'torch.load({json.dumps(file)}, map_location="cpu", weights_only=True)'
-        plain = "x.double() if x.is_floating_point() else x"
-        code = f'import numpy, torch; x = {state}{keys}; numpy.save("{name}.npy", {plain})'
+    file_path = Path(file)
+    suffix = "".join(file_path.suffixes[-2:]) if file_path.suffix == ".gz" else file_path.suffix
+    if file_path.suffix in PICKLED:
+        keys = '["state_dict"]' * (file_path.suffix == ".ckpt") + json.dumps([member or "NAME"])
+        loaded = f'torch.load({json.dumps(file)}, map_location="cpu", weights_only=True)'
+        plain_tensor = "x.double() if x.is_floating_point() else x"
+        code = f'import numpy, torch; x = {loaded}{keys}; numpy.save("{name}.npy", {plain_tensor})'
         raise InvalidArgument(name, str(where), written_by(f"{name}.npy", code))
-    if path.suffix in READ_BY_PANDAS:
-        read_file = f"pandas.read_{READ_BY_PANDAS[path.suffix]}({json.dumps(file)})"
-        csv_file = str(path.with_suffix(".csv"))
+    if file_path.suffix in READ_BY_PANDAS:
+        read_file = f"pandas.read_{READ_BY_PANDAS[file_path.suffix]}({json.dumps(file)})"
+        csv_file = str(file_path.with_suffix(".csv"))
         code = f"import pandas; {read_file}.to_csv({json.dumps(csv_file)}, index=False)"
         raise InvalidArgument(name, str(where), written_by(csv_file, code))
-    of = Source(name, path, wanted, member, without)
-    readers = {".npy": of.npy, NPZ: of.npz, SAFETENSORS: of.safetensors, ONNX: of.onnx}
-    readers |= dict.fromkeys(TABLES, of.table)
-    if suffix not in readers:
-        allowed = (
+    of = Source(name, file_path, wanted, member, without)
+    reader_of_suffix = {".npy": of.npy, NPZ: of.npz, SAFETENSORS: of.safetensors, ONNX: of.onnx}
+    reader_of_suffix |= dict.fromkeys(TABLES, of.table)
+    if suffix not in reader_of_suffix:
+        allowed_files = (
             "a file FILE.npy, FILE.npz, FILE.safetensors or FILE.onnx, or a table FILE.csv or "
             "FILE.tsv, also with .gz; FILE.npz:NAME is one of its arrays, FILE.csv:A,B columns, "
             "FILE.csv:without=A,B all others"
         )
-        raise InvalidArgument(name, str(where), allowed)
-    what = f"{suffix[1:].upper()} file of plain arrays"
-    return decoded(name, path, what, readers[suffix])
+        raise InvalidArgument(name, str(where), allowed_files)
+    file_kind = f"{suffix[1:].upper()} file of plain arrays"
+    return decoded(name, file_path, file_kind, reader_of_suffix[suffix])
 
 
 def decoded(name: str, path: Path, what: str, decode: Callable[[BinaryIO], Content]) -> Content:
@@ -309,8 +309,8 @@ def decoded(name: str, path: Path, what: str, decode: Callable[[BinaryIO], Conte
     try:
         stream = open_regular(path)
     except (OSError, ValueError) as error:  # the latter of a name that none can have
-        allowed = f"a file that can be read ({getattr(error, 'strerror', None) or error})"
-        raise InvalidArgument(name, str(path), allowed) from None
+        allowed_file = f"a file that can be read ({getattr(error, 'strerror', None) or error})"
+        raise InvalidArgument(name, str(path), allowed_file) from None
     with stream:
         try:
             return decode(stream)
@@ -318,5 +318,5 @@ def decoded(name: str, path: Path, what: str, decode: Callable[[BinaryIO], Conte
             raise
         except Exception as error:  # gzip, zipfile and numpy raise a dozen kinds on damaged files
             decoding_error = str(error) or type(error).__name__
-            allowed = f"a whole {what}, not truncated or damaged ({decoding_error:.200})"
-            raise InvalidArgument(name, str(path), allowed) from None
+            allowed_file = f"a whole {what}, not truncated or damaged ({decoding_error:.200})"
+            raise InvalidArgument(name, str(path), allowed_file) from None

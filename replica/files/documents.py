@@ -69,27 +69,27 @@ def check_writable(option: str, path: Path, suffixes: Sequence[str]) -> None:
     beside it, and removed, as no permissions tell for sure."""
     if path.suffix.lower() not in suffixes:
         raise InvalidArgument(option, str(path), f"a file name ending in {', '.join(suffixes)}")
-    target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
+    target_file = Path(os.path.realpath(path))
+    if not target_file.parent.is_dir():
         raise InvalidArgument(option, str(path), "in a folder that exists")
-    there = os.path.lexists(target)  # also where links go round in a circle
-    if there and not (target.is_file() and os.access(target, os.W_OK)):
+    there = os.path.lexists(target_file)  # also where links go round in a circle
+    if there and not (target_file.is_file() and os.access(target_file, os.W_OK)):
         raise InvalidArgument(option, str(path), "a file that can be written")
-    trial = _temporary_beside(target)
+    trial = _temporary_beside(target_file)
     try:
         trial.open("xb").close()
         trial.unlink()
     except OSError as error:
-        allowed = f"in a folder that can be written to ({error.strerror})"
-        raise InvalidArgument(option, str(path), allowed) from None
+        allowed_folder = f"in a folder that can be written to ({error.strerror})"
+        raise InvalidArgument(option, str(path), allowed_folder) from None
 
 
 def plain(value: Any) -> Any:
     """``value`` in JSON's types: numpy scalars unwrapped, NaN as null, infinities as text."""
     if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
+        return {document_key: plain(document_item) for document_key, document_item in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):
-        return [plain(item) for item in value]
+        return [plain(document_item) for document_item in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
@@ -130,48 +130,48 @@ def to_tex(
     \end{tabular}
     <BLANKLINE>
     """
-    used = [name for name in rows[0] if any(row[name] != "" for row in rows)]
-    names = [name for name in used if name in printed or name not in NOT_PRINTED]
-    body = [" & ".join(map(_tex, (row[name] for name in names))) for row in rows]
-    lines = [
-        rf"\begin{{tabular}}{{{'r' * len(names)}}}",
+    used_columns = [name for name in rows[0] if any(row[name] != "" for row in rows)]
+    printed_columns = [name for name in used_columns if name in printed or name not in NOT_PRINTED]
+    body_rows = [" & ".join(map(_tex, (row[name] for name in printed_columns))) for row in rows]
+    tex_lines = [
+        rf"\begin{{tabular}}{{{'r' * len(printed_columns)}}}",
         r"\toprule",
-        rf"{' & '.join(_tex(symbol(name)) for name in names)} \\",
+        rf"{' & '.join(_tex(symbol(name)) for name in printed_columns)} \\",
         r"\midrule",
-        *(rf"{row} \\" for row in body),
+        *(rf"{row} \\" for row in body_rows),
         r"\bottomrule",
         r"\end{tabular}",
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(tex_lines) + "\n"
 
 
-def _tex(value: Any) -> str:
+def _tex(cell: Any) -> str:
     """A cell of a table of LaTeX."""
-    if value is None or (isinstance(value, (float, np.floating)) and np.isnan(value)):
+    if cell is None or (isinstance(cell, (float, np.floating)) and np.isnan(cell)):
         return "--"
-    if isinstance(value, (float, np.floating)):
-        tex_digits, _, power = f"{value:.4g}".partition("e")
+    if isinstance(cell, (float, np.floating)):
+        tex_digits, _, power = f"{cell:.4g}".partition("e")
         if tex_digits.endswith("inf"):
             return tex_digits.replace("inf", r"$\infty$")
         tex_number = tex_digits.replace("-", "$-$")
         return rf"{tex_number} $\cdot 10^{{{int(power)}}}$" if power else tex_number
-    if str(value).startswith("$"):
-        return str(value)
-    if re.fullmatch(r"[a-z]\^\d+", str(value)):
-        return f"${value}$"
-    named = {
+    if str(cell).startswith("$"):
+        return str(cell)
+    if re.fullmatch(r"[a-z]\^\d+", str(cell)):
+        return f"${cell}$"
+    tex_commands = {
         "\\": r"\textbackslash{}",
         "~": r"\textasciitilde{}",
         "^": r"\textasciicircum{}",
         "_": " ",
     }
-    return "".join(named.get(c, rf"\{c}" if c in "&%$#{}" else c) for c in str(value))
+    return "".join(tex_commands.get(c, rf"\{c}" if c in "&%$#{}" else c) for c in str(cell))
 
 
 def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """The rows as CSV text with a header, floats to their last digit, NaN as an empty field."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(plain(rows))
-    return text.getvalue()
+    csv_text = io.StringIO()
+    csv_writer = csv.DictWriter(csv_text, fieldnames=list(rows[0]), lineterminator="\n")
+    csv_writer.writeheader()
+    csv_writer.writerows(plain(rows))
+    return csv_text.getvalue()

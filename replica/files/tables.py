@@ -34,22 +34,22 @@ def read_table(text: str) -> Any:
     if ";" in first_line or "\t" in first_line:  # commas of decimals part no cells
         first_line = re.sub(r"\d,\d", "", first_line)
     separator = excel_line[1] if excel_line else max(",;\t", key=first_line.count)
-    rows = csv.reader(StringIO(text, newline=""), delimiter=separator)
-    row_at_line = {rows.line_num + bool(excel_line): row for row in rows if row}
-    cells = len(next(iter(row_at_line.values()), []))
+    csv_rows = csv.reader(StringIO(text, newline=""), delimiter=separator)
+    row_at_line = {csv_rows.line_num + bool(excel_line): row for row in csv_rows if row}
+    cell_count = len(next(iter(row_at_line.values()), []))
     for line, row in row_at_line.items():
-        if len(row) != cells:
-            got = f"{cells} cells in its first line, {len(row)} in line {line} of the file"
-            raise ValueError(got)
+        if len(row) != cell_count:
+            fault = f"{cell_count} cells in its first line, {len(row)} in line {line} of the file"
+            raise ValueError(fault)
     columns = [*zip(*row_at_line.values(), strict=True)]
     header_rows = int(has_header(columns))
-    table = pandas.DataFrame({k: typed(one[header_rows:]) for k, one in enumerate(columns)})
+    csv_table = pandas.DataFrame({k: typed(one[header_rows:]) for k, one in enumerate(columns)})
     if header_rows:
-        names = (column[0].strip() for column in columns)
-        table.columns = [re.sub(r"^Unnamed: 0(\.\d+)?$", "", name) for name in names]
-        if table.columns[0] == "":
-            table.index = table.iloc[:, 0].array
-    return table
+        column_names = (header_column[0].strip() for header_column in columns)
+        csv_table.columns = [re.sub(r"^Unnamed: 0(\.\d+)?$", "", header) for header in column_names]
+        if csv_table.columns[0] == "":
+            csv_table.index = csv_table.iloc[:, 0].array
+    return csv_table
 
 
 def is_number(entry: Any) -> bool:
@@ -96,12 +96,12 @@ def has_header(columns: Sequence[Sequence[str]]) -> bool:
     >>> has_header([("x", "1"), ("y", "cat")]), has_header([("1", "2"), ("cat", "cat")])
     (True, False)
     """
-    named = [column for column in columns if column[0].strip()]
-    if text := [column for column in named if not is_decimal(column[0])]:
-        return not any(column[0] in column[1:] for column in text)
-    first_cells = [column[0].strip() for column in named]
-    if len(named) < 3 or not first_cells[0].isdecimal():
+    named_columns = [column for column in columns if column[0].strip()]
+    if text_columns := [column for column in named_columns if not is_decimal(column[0])]:
+        return not any(column[0] in column[1:] for column in text_columns)
+    first_cells = [column[0].strip() for column in named_columns]
+    if len(named_columns) < 3 or not first_cells[0].isdecimal():
         return False
     start = int(first_cells[0])
-    counts = first_cells == [str(k) for k in range(start, start + len(named))]
-    return counts and not all(column[0] in column[1:] for column in named)
+    counts_up = first_cells == [str(k) for k in range(start, start + len(named_columns))]
+    return counts_up and not all(column[0] in column[1:] for column in named_columns)
