@@ -29,8 +29,8 @@ def bar(what: str) -> Iterator[Progress]:
     from rich.progress import Progress as Bar
 
     with Bar(console=Console(stderr=True), transient=True) as terminal_bar:
-        task = terminal_bar.add_task(what, total=None)
-        yield lambda done, total: terminal_bar.update(task, completed=done, total=total)
+        bar_task = terminal_bar.add_task(what, total=None)
+        yield lambda done, total: terminal_bar.update(bar_task, completed=done, total=total)
 
 
 def progress_callback(progress: Any, what: str) -> AbstractContextManager[Progress | None]:
@@ -58,7 +58,7 @@ def reasons_text(statuses: Iterable[Any]) -> str:
     'too slow (2 of them); too large (1 of them)'
     """
     counts = Counter(map(str, statuses))
-    return "; ".join(x + f" ({n} of them)" * (len(counts) > 1) for x, n in counts.items())
+    return "; ".join(status + f" ({n} of them)" * (len(counts) > 1) for status, n in counts.items())
 
 
 class Described:
@@ -66,8 +66,8 @@ class Described:
 
     def __new__(cls, *args: Any, **given: Any) -> "Described":
         """Raise TypeError for an unknown argument, with the name that was probably meant."""
-        known = [field.name for field in fields(cls) if field.init]  # type: ignore[arg-type]
-        check_names(cls.__name__, known, given)
+        field_names = [field.name for field in fields(cls) if field.init]  # type: ignore[arg-type]
+        check_names(cls.__name__, field_names, given)
         return object.__new__(cls)
 
     @property
@@ -102,28 +102,28 @@ class Displayed:
         return pandas.DataFrame(list(self._rows()))
 
     def __repr__(self) -> str:
-        facts = self._lines()
-        width = max(map(len, facts)) + 2
-        indent = (width + 2) * " "
-        lines = [
-            fill(value, 96, initial_indent=f"  {name:{width}}", subsequent_indent=indent)
-            for name, value in facts.items()
+        fact_lines = self._lines()
+        fact_width = max(map(len, fact_lines)) + 2
+        fact_indent = (fact_width + 2) * " "
+        text_lines = [
+            fill(value, 96, initial_indent=f"  {name:{fact_width}}", subsequent_indent=fact_indent)
+            for name, value in fact_lines.items()
         ]
-        return "\n".join([type(self).__name__, *lines])
+        return "\n".join([type(self).__name__, *text_lines])
 
     def _repr_html_(self) -> str:
-        cells = "".join(
-            f"<tr><th style='text-align:left'>{escape(name)}</th>"
-            f"<td style='text-align:left'>{escape(value)}</td></tr>"
-            for name, value in self._lines().items()
+        html_cells = "".join(
+            f"<tr><th style='text-align:left'>{escape(fact_name)}</th>"
+            f"<td style='text-align:left'>{escape(fact_text)}</td></tr>"
+            for fact_name, fact_text in self._lines().items()
         )
-        return f"<table><caption>{type(self).__name__}</caption>{cells}</table>"
+        return f"<table><caption>{type(self).__name__}</caption>{html_cells}</table>"
 
     def _lines(self) -> dict[str, str]:
         """The settings in one line, then the facts, as text."""
-        facts = {name: text(value) for name, value in self._facts().items()}
-        all_facts = {"of": in_words(self.settings)} | facts
-        return {name: shorten(value, 600) for name, value in all_facts.items()}
+        shown_facts = {fact_name: text(fact) for fact_name, fact in self._facts().items()}
+        all_facts = {"of": in_words(self.settings)} | shown_facts
+        return {fact_name: shorten(fact, 600) for fact_name, fact in all_facts.items()}
 
 
 def in_words(settings: Mapping[str, Any]) -> str:
@@ -134,11 +134,11 @@ def in_words(settings: Mapping[str, Any]) -> str:
     >>> in_words({"student": "tanh", "noise": 0.25, "steps": [[2.0, 1.0], [2.0, 1.0]]})
     'student tanh, noise 0.25, steps (2, 1), (2, 1)'
     """
-    laws = {name for name in LAWS if np.ndim(settings.get(name, 0)) == 2}
-    setting_words = {name: plain_law(x) if name in laws else x for name, x in settings.items()}
+    law_names = {name for name in LAWS if np.ndim(settings.get(name, 0)) == 2}
+    setting_words = {name: plain_law(x) if name in law_names else x for name, x in settings.items()}
     if np.ndim(steps := setting_words.get("steps", ())) == 2:
         setting_words["steps"] = [f"({text(pair)})" for pair in steps]
-    return ", ".join(f"{name} {text(value)}" for name, value in setting_words.items())
+    return ", ".join(f"{name} {text(setting)}" for name, setting in setting_words.items())
 
 
 def plain_law(law: Sequence[Sequence[float]]) -> Any:
@@ -152,11 +152,11 @@ def plain_law(law: Sequence[Sequence[float]]) -> Any:
     >>> plain_law([[0, 1], [0.25, 0.75]])
     '0 (0.25), 1 (0.75)'
     """
-    values, shares = law
-    if len({*shares}) > 1:
-        pairs = zip(values, shares, strict=True)
-        return ", ".join(f"{value:g} ({share:.3g})" for value, share in pairs)
-    return values if len(values) > 1 else values[0]
+    law_values, law_shares = law
+    if len({*law_shares}) > 1:
+        value_pairs = zip(law_values, law_shares, strict=True)
+        return ", ".join(f"{law_value:g} ({law_share:.3g})" for law_value, law_share in value_pairs)
+    return law_values if len(law_values) > 1 else law_values[0]
 
 
 def text(value: Any) -> str:
@@ -172,7 +172,7 @@ def text(value: Any) -> str:
     if isinstance(value, (float, np.floating)):
         return f"{value:.6g}"
     if isinstance(value, (list, tuple, np.ndarray)):
-        value_texts = [text(one) for one in np.ravel(np.asarray(value, dtype=object))]
+        value_texts = [text(entry) for entry in np.ravel(np.asarray(value, dtype=object))]
         if len(value_texts) > 6:
             return f"{value_texts[0]} ... {value_texts[-1]} ({len(value_texts)} values)"
         return ", ".join(value_texts)

@@ -65,8 +65,8 @@ def shorten_list(names: Iterable[Any], longest: int = 200) -> str:
     ('a, b, c, d', 'alpha, beta and 1 more')
     """
     texts = [shorten(str(name)) for name in names]
-    ends = accumulate(len(text) + 2 for text in texts)
-    shown = sum(end <= max(longest, len(texts[0])) + 2 for end in ends)
+    name_ends = accumulate(len(short_name) + 2 for short_name in texts)
+    shown = sum(name_end <= max(longest, len(texts[0])) + 2 for name_end in name_ends)
     return ", ".join(texts[:shown]) + f" and {len(texts) - shown} more" * (shown < len(texts))
 
 
@@ -79,15 +79,15 @@ def meant(name: str, known: Iterable[str]) -> str:
     ('alpha', 'eta', 'ID')
     """
     looked_up = {"covariances": "covariance", "means": "covariance"}.get(name, name)
-    known = {one.lower(): one for one in known}
-    close = get_close_matches(name.lower(), known, n=1, cutoff=0.6)
+    known = {known_name.lower(): known_name for known_name in known}
+    close_names = get_close_matches(name.lower(), known, n=1, cutoff=0.6)
     our_name = OUR_NAMES.get(looked_up, "")
     if "error" in known:  # of ProbeCurve
         our_name = our_name.replace("classification_error", "error")
     argument = our_name.split(",")[0]
     if our_name and (argument in known or not argument.isidentifier()):
         return our_name
-    return known[close[0]] if close else ""
+    return known[close_names[0]] if close_names else ""
 
 
 def hint(name: Any, known: Collection[str]) -> str:
@@ -109,8 +109,8 @@ def check_names(name: str, known: Collection[str], given: Iterable[str]) -> None
     for given_name in given:
         if given_name not in known:
             hint, others = meant(given_name, known), [other for other in known if other != "self"]
-            advice = f"did you mean {hint}?" if hint else ", ".join(others)
-            raise TypeError(f"{name}() has no argument {given_name!r}: {advice}")
+            names_advice = f"did you mean {hint}?" if hint else ", ".join(others)
+            raise TypeError(f"{name}() has no argument {given_name!r}: {names_advice}")
 
 
 class InvalidArgument(ValueError):
@@ -123,8 +123,8 @@ class InvalidArgument(ValueError):
     """
 
     def __init__(self, name: str, value: Any, allowed: str) -> None:
-        got = shorten(re.sub(r"\n\s*", " ", repr(value)))  # in one line
-        super().__init__(f"{name} must be {allowed}, got {got}")
+        value_text = shorten(re.sub(r"\n\s*", " ", repr(value)))  # in one line
+        super().__init__(f"{name} must be {allowed}, got {value_text}")
         self.name, self.value, self.allowed = name, value, allowed
 
     def __reduce__(self) -> tuple[Any, ...]:  # crosses process boundaries whole

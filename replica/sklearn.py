@@ -135,12 +135,12 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         UserWarning
             Where errors may be off by more than 5 %, or are taken beyond the rows.
         """
-        for name in [size for size in vars(self) if size.endswith("_")]:
-            delattr(self, name)  # of a fit before
-        options = {"dtype": np.float64, "multi_output": True, "ensure_min_samples": 2}
+        for fitted_name in [attribute for attribute in vars(self) if attribute.endswith("_")]:
+            delattr(self, fitted_name)  # of a fit before
+        data_options = {"dtype": np.float64, "multi_output": True, "ensure_min_samples": 2}
         intercept = flag("fit_intercept", self.fit_intercept)
         try:
-            X, y = validate_data(self, X, y, **options)
+            X, y = validate_data(self, X, y, **data_options)
         except ValueError:
             if hasattr(X, "columns"):
                 _sample(X, y, intercept, self.classes)  # a refusal names the column
@@ -154,37 +154,37 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         if not ((lam >= 1 / MAX_NUMBER) & (lam <= MAX_NUMBER)).all():  # NaN too
             range_ends = f"from {X.shape[1] / MAX_NUMBER:g} to {X.shape[1] * MAX_NUMBER:g}"
             raise InvalidArgument("alphas", self.alphas, f"positive, {range_ends}")
-        most = sample.most_by_rows
-        sizes = self._sizes(most)
-        at: dict[str, Any] = {"samples": np.union1d(sizes, [most]), "lam": lam}
+        most_rows = sample.most_by_rows
+        sizes = self._sizes(most_rows)
+        points_at: dict[str, Any] = {"samples": np.union1d(sizes, [most_rows]), "lam": lam}
         try:
             sample.stratified(float(sizes.min()))  # refused where even the fewest are too many
             with progress_callback(bool(self.verbose), "points") as progress:
-                settings: dict[str, Any] = {"loss": self.loss, "progress": progress}
+                solve_settings: dict[str, Any] = {"loss": self.loss, "progress": progress}
                 # its notes: below
-                grid = observables.solve_grid(sample, **at, **settings).dataset()
+                grid = observables.solve_grid(sample, **points_at, **solve_settings).dataset()
         except InvalidArgument as refused:
             if refused.name != "samples":
                 raise
-            allowed = refused.allowed.partition(", or given with strata")[0]
-            raise InvalidArgument("train_sizes", self.train_sizes, allowed) from None
+            allowed_sizes = refused.allowed.partition(", or given with strata")[0]
+            raise InvalidArgument("train_sizes", self.train_sizes, allowed_sizes) from None
         of_ridge = self.loss == "square"
         label = r"penalty $\alpha$ of Ridge" if of_ridge else r"penalty $\alpha = 1/C$"
         grid = grid.rename(lam="alpha").assign_coords(alpha=("alpha", alphas, {"long_name": label}))
-        error = grid.test_error if of_ridge else grid.loss_error
-        best = grid.isel(alpha=error.fillna(np.inf).argmin("alpha")).reset_coords("alpha")
+        point_error = grid.test_error if of_ridge else grid.loss_error
+        best = grid.isel(alpha=point_error.fillna(np.inf).argmin("alpha")).reset_coords("alpha")
         best["alpha"] = best.alpha.where(best.converged)
         self.train_sizes_, self.sample_ = sizes, sample
         self.validation_curve_ = grid.sel(samples=sizes)
         self.learning_curve_ = best.sel(samples=sizes)
         _warn(sample, self.learning_curve_, "the errors are NaN at {} training sizes")
-        if most not in sizes:
-            of_all = f"test_error_, of {most} rows that train"
-            _warn(sample, best.sel(samples=[most]), f"{of_all}, is not known", f"{of_all}: ")
-        solved = best.alpha.sel(samples=slice(None, most)).dropna("samples").values
-        self.best_alpha_ = float(solved[-1]) if solved.size else np.nan
-        if solved.size:
-            self._fit_best(X, y, float(most))
+        if most_rows not in sizes:
+            of_all = f"test_error_, of {most_rows} rows that train"
+            _warn(sample, best.sel(samples=[most_rows]), f"{of_all}, is not known", f"{of_all}: ")
+        solved_alphas = best.alpha.sel(samples=slice(None, most_rows)).dropna("samples").values
+        self.best_alpha_ = float(solved_alphas[-1]) if solved_alphas.size else np.nan
+        if solved_alphas.size:
+            self._fit_best(X, y, float(most_rows))
         return self
 
     def predict(self, X: Any) -> Any:
@@ -203,9 +203,9 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         """The outputs of the readout of classes, (N,) of two and (N, C) of C, in the order of
         ``classes_``."""
         X = validate_data(self, X, reset=False, dtype=np.float64)
-        outputs = self.estimator_.decision_function(X)
-        order = np.searchsorted(self.estimator_.classes_, self.classes_)
-        return outputs if outputs.ndim == 1 else outputs[:, order]
+        readout_outputs = self.estimator_.decision_function(X)
+        class_order = np.searchsorted(self.estimator_.classes_, self.classes_)
+        return readout_outputs if readout_outputs.ndim == 1 else readout_outputs[:, class_order]
 
     def score(self, X: Any, y: Any) -> float:
         """The accuracy of these answers; the R squared of numbers.
@@ -217,13 +217,13 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         """
         self._check_readout()
         X = validate_data(self, X, reset=False, dtype=np.float64)
-        score = float(self.estimator_.score(X, y))
-        known = np.asarray(getattr(self, "classes_", y)).tolist()
-        if unknown := {*np.unique(y).tolist()}.difference(known):
+        readout_score = float(self.estimator_.score(X, y))
+        fitted_classes = np.asarray(getattr(self, "classes_", y)).tolist()
+        if unknown := {*np.unique(y).tolist()}.difference(fitted_classes):
             folds = "in folds of sorted rows give classes=np.unique(y), or cv=StratifiedKFold(5)"
             words = f"classes of y that no row had in fit: {', '.join(map(str, sorted(unknown)))}"
             warnings.warn(f"{words} ({folds})", UserWarning, stacklevel=2)
-        return score
+        return readout_score
 
     @check_call
     def samples_needed(self, error: float, most: float | None = None) -> observables.SamplesNeeded:
@@ -240,14 +240,14 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         """Raise unless there is a readout."""
         check_is_fitted(self, "best_alpha_")
         if np.isnan(self.best_alpha_):
-            reason = "the errors are NaN for all alphas at all training sizes up to all rows"
-            raise ConvergenceError(f"there is no readout: {reason}", self.learning_curve_)
+            nan_reason = "the errors are NaN for all alphas at all training sizes up to all rows"
+            raise ConvergenceError(f"there is no readout: {nan_reason}", self.learning_curve_)
 
     def _fit_best(self, X: Any, y: Any, most: float) -> None:
         """The errors of readouts trained on ``most`` rows, and the one trained on all."""
         alpha, lam = self.best_alpha_, self.best_alpha_ / X.shape[1]
-        point, _ = observables.solve_layer(self.sample_, samples=most, lam=lam, loss=self.loss)
-        self.test_error_ = point.test_error
+        best_point, _ = observables.solve_layer(self.sample_, samples=most, lam=lam, loss=self.loss)
+        self.test_error_ = best_point.test_error
         same: dict[str, Any] = {"fit_intercept": self.fit_intercept}
         if self.loss == "logistic":
             self.estimator_ = LogisticRegression(C=1 / alpha, max_iter=10_000, **same)
@@ -256,28 +256,28 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         elif self.loss == "hinge":
             self.estimator_ = LinearSVC(loss="hinge", C=1 / alpha, max_iter=100_000, **same)
         else:
-            kind = RidgeClassifier if observables.has_classes(self.sample_) else Ridge
-            self.estimator_ = kind(alpha=alpha, **same)
+            estimator_type = RidgeClassifier if observables.has_classes(self.sample_) else Ridge
+            self.estimator_ = estimator_type(alpha=alpha, **same)
         several = bool(self.sample_.classes)
-        named = np.array(self.sample_.classes)
-        self.estimator_.fit(X, named[self.sample_.labels.argmax(axis=1)] if several else y)
+        class_names = np.array(self.sample_.classes)
+        self.estimator_.fit(X, class_names[self.sample_.labels.argmax(axis=1)] if several else y)
         if observables.has_classes(self.sample_):
-            self.classification_error_ = point.classification_error
-            self.classes_ = named if several else self.estimator_.classes_
-            self.confusion_ = point.confusion
+            self.classification_error_ = best_point.classification_error
+            self.classes_ = class_names if several else self.estimator_.classes_
+            self.confusion_ = best_point.confusion
 
     def _sizes(self, most: int) -> Any:
         """Numbers of rows that train, from ``train_sizes``."""
-        sizes = axis("train_sizes", self.train_sizes)
+        train_sizes = axis("train_sizes", self.train_sizes)
         if np.asarray(self.train_sizes).dtype.kind == "f":
-            allowed = (sizes > 0) & (sizes <= 1)
-            numbers = np.maximum(np.rint(sizes * most), 1)
+            valid_sizes = (train_sizes > 0) & (train_sizes <= 1)
+            train_rows = np.maximum(np.rint(train_sizes * most), 1)
         else:
-            allowed, numbers = (sizes >= 1) & (sizes < 2**53), sizes
-        if not allowed.all():  # NaN too
-            which = "numbers of rows, integers from 1 on, or fractions above 0 and up to 1"
-            raise InvalidArgument("train_sizes", self.train_sizes, which)
-        return np.unique(numbers.astype(int))
+            valid_sizes, train_rows = (train_sizes >= 1) & (train_sizes < 2**53), train_sizes
+        if not valid_sizes.all():  # NaN too
+            allowed_text = "numbers of rows, integers from 1 on, or fractions above 0 and up to 1"
+            raise InvalidArgument("train_sizes", self.train_sizes, allowed_text)
+        return np.unique(train_rows.astype(int))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -293,21 +293,21 @@ def _sample(X: Any, y: Any, intercept: bool, classes: Any) -> FeatureSample:
     try:
         return FeatureSample(features=X, labels=y, intercept=intercept, classes=classes)
     except InvalidArgument as error:
-        name = {"features": "X", "labels": "y"}.get(error.name, error.name)
-        allowed = error.allowed.replace("the labels", "y").replace("labels", "y")
-        allowed = re.sub(r"\(features\b", "(X", allowed)
-        allowed = re.sub(r"with (classes=\w*\([^()]*\))", r"with ProbeCurve(\1)", allowed)
-        raise InvalidArgument(name, error.value, allowed) from None
+        sklearn_name = {"features": "X", "labels": "y"}.get(error.name, error.name)
+        allowed_y = error.allowed.replace("the labels", "y").replace("labels", "y")
+        allowed_y = re.sub(r"\(features\b", "(X", allowed_y)
+        allowed_y = re.sub(r"with (classes=\w*\([^()]*\))", r"with ProbeCurve(\1)", allowed_y)
+        raise InvalidArgument(sklearn_name, error.value, allowed_y) from None
 
 
 def _warn(sample: FeatureSample, best: Any, unknown: str, of: str = "") -> None:
     """Warn that ``best`` errors are ``unknown``, with the reasons, and of notes on the sample, each
     after the words ``of``."""
-    failed = ~best.converged.values
-    if failed.any():
-        words = unknown.format(f"{failed.sum()} of {failed.size}")
-        reasons = reasons_text(best.status.values[failed])
-        warnings.warn(f"{words}: {reasons}", ConvergenceWarning, stacklevel=3)
-    for note in observables.notes_on(sample, best):
-        if observables.UNCENTRED not in note:  # fit_intercept=False is meant
-            warnings.warn(f"{of}{note}", UserWarning, stacklevel=3)
+    failed_points = ~best.converged.values
+    if failed_points.any():
+        unknown_text = unknown.format(f"{failed_points.sum()} of {failed_points.size}")
+        failed_reasons = reasons_text(best.status.values[failed_points])
+        warnings.warn(f"{unknown_text}: {failed_reasons}", ConvergenceWarning, stacklevel=3)
+    for sample_note in observables.notes_on(sample, best):
+        if observables.UNCENTRED not in sample_note:  # fit_intercept=False is meant
+            warnings.warn(f"{of}{sample_note}", UserWarning, stacklevel=3)
