@@ -105,8 +105,8 @@ def cosines(rows: Array, directions: Array) -> Array:
     >>> cosines(np.array([[3.0, 4.0, 0.0]]), np.eye(2, 3)).tolist()
     [[0.6, 0.8]]
     """
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows @ directions.T / np.where(lengths > 0, lengths, 1.0))
+    row_lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows @ directions.T / np.where(row_lengths > 0, row_lengths, 1.0))
 
 
 def spike(layer: draws.Instance) -> Spike:
@@ -115,9 +115,9 @@ def spike(layer: draws.Instance) -> Spike:
     The bulk adds c / p to the squared norm of the mean of p rows, and c to that of a row.
     """
     p = len(layer.W)
-    mean, mean_square_row = layer.W.mean(axis=0), float((layer.W**2).sum(axis=1).mean())
-    r = float(np.sqrt(max(0.0, (mean @ mean - mean_square_row / p) / (1 - 1 / p))))
-    return Spike(r, mean_square_row - r**2, layer.directions @ mean / (r or 1.0))
+    mean_row, mean_square_row = layer.W.mean(axis=0), float((layer.W**2).sum(axis=1).mean())
+    r = float(np.sqrt(max(0.0, (mean_row @ mean_row - mean_square_row / p) / (1 - 1 / p))))
+    return Spike(r, mean_square_row - r**2, layer.directions @ mean_row / (r or 1.0))
 
 
 def eigenvalues(
@@ -165,15 +165,15 @@ def eigenvalues(
     n = draws.size("alpha", float(alpha_value), d)
     draws.check_array(n, d)
     seeds = draws.seed_count(seeds)
-    spectra = []
+    layer_spectra = []
     for seed in draws.seed_sequence(rng).spawn(seeds):
         layer_seed, input_seed = seed.spawn(2)
         instance = draws.draw(problem, dimension=d, rng=layer_seed, beta=beta)
         X = np.concatenate([X for X, _ in instance.draw_inputs(n, default_rng(input_seed))])
-        features = instance.features(X)
-        values = np.linalg.svd(features, compute_uv=False)[::-1] ** 2 / n
-        spectra.append(np.pad(values, (features.shape[1] - len(values), 0)))
-    return np.array(spectra)
+        layer_features = instance.features(X)
+        values = np.linalg.svd(layer_features, compute_uv=False)[::-1] ** 2 / n
+        layer_spectra.append(np.pad(values, (layer_features.shape[1] - len(values), 0)))
+    return np.array(layer_spectra)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,40 +245,40 @@ def measured_function(
     """
     model = draws.spiked_model(problem, beta)
     if direction is not None:
-        along = unit_vector("direction", direction, len(model.components.basis))
+        u_in_frame = unit_vector("direction", direction, len(model.components.basis))
     elif model.geometry.r.shape[1] > 1:
         raise InvalidArgument("problem", problem, "of one spike, unless a direction is given")
     projections = axis("kappa", kappa)
-    (alpha_value,), penalty = positive("alpha", [alpha]), positive("lam", [lam])
+    (alpha_value,), lam_value = positive("alpha", [alpha]), positive("lam", [lam])
     d = draws.whole_number("dimension", dimension, 2, "the input dimension d")
     seeds = draws.seed_count(seeds)
     count = draws.whole_number("inputs", 2 * d if inputs is None else inputs, 2, "for a variance")
-    mean, variance = np.empty((2, seeds, projections.size))
-    for i, seed in enumerate(draws.seed_sequence(rng).spawn(seeds)):
-        layer_seed, *streams = seed.spawn(4)
-        train_rng, noise_rng, test_rng = map(default_rng, streams)
+    output_mean, output_variance = np.empty((2, seeds, projections.size))
+    for draw_index, seed in enumerate(draws.seed_sequence(rng).spawn(seeds)):
+        layer_seed, *seed_streams = seed.spawn(4)
+        train_rng, noise_rng, test_rng = map(default_rng, seed_streams)
         instance = draws.draw(problem, dimension=d, rng=layer_seed, beta=beta)
         X, component = _inputs(instance, draws.size("alpha", float(alpha_value), d), train_rng)
-        fits = fit_readout(
+        readout_fits = fit_readout(
             _design(instance, X, instance.labels(X, noise_rng, component)),
             np.array([len(X)]),
-            penalty,
+            lam_value,
             intercept=model.intercept,
             train_bias=model.train_bias,
         )
-        u = _spike(problem, model, instance) if direction is None else along @ _frame(instance)
-        for j, projection in enumerate(projections):
-            X, weights = _given(projection, u, instance, *_inputs(instance, count, test_rng))
-            output = predict(instance.features(X, fits.bias.item()), fits).ravel()
-            mean[i, j] = np.average(output, weights=weights)
-            variance[i, j] = np.cov(output, aweights=weights)
-    return MeasuredFunction(projections, mean, variance)
+        u = _spike(problem, model, instance) if direction is None else u_in_frame @ _frame(instance)
+        for kappa_index, projection in enumerate(projections):
+            X, input_weights = _given(projection, u, instance, *_inputs(instance, count, test_rng))
+            outputs = predict(instance.features(X, readout_fits.bias.item()), readout_fits).ravel()
+            output_mean[draw_index, kappa_index] = np.average(outputs, weights=input_weights)
+            output_variance[draw_index, kappa_index] = np.cov(outputs, aweights=input_weights)
+    return MeasuredFunction(projections, output_mean, output_variance)
 
 
 def _inputs(instance: draws.Instance, samples: int, rng: Generator) -> tuple[Array, Array]:
     """Inputs (n, d) of the problem's law, and their components."""
-    X, component = zip(*instance.draw_inputs(samples, rng), strict=True)
-    return np.concatenate(X), np.concatenate(component)
+    X, components_of_X = zip(*instance.draw_inputs(samples, rng), strict=True)
+    return np.concatenate(X), np.concatenate(components_of_X)
 
 
 def _given(
@@ -290,8 +290,8 @@ def _given(
     if instance.inputs is not None:
         frame = _frame(instance)
         component_centres = instance.inputs.means @ (frame @ u)
-        excess = instance.inputs.each_covariance - np.eye(len(frame))
-        along = u + (excess @ (frame @ u)) @ frame  # the covariances of the inputs with u.x
+        excess_cov = instance.inputs.each_covariance - np.eye(len(frame))
+        along = u + (excess_cov @ (frame @ u)) @ frame  # the covariances of the inputs with u.x
     variance = np.maximum(along @ u, 1e-18)  # a component may be known along u
     X = X + ((place - X @ u) / variance[component])[:, None] * along[component]
     log_likelihood = -((place - component_centres) ** 2) / (2 * variance) - np.log(variance) / 2
@@ -319,9 +319,9 @@ def _spike(problem: Problem, model: SpikedRandomFeatures, instance: draws.Instan
     """
     if not problem.schedule:
         return np.eye(1, instance.W.shape[1])[0]
-    u = instance.W.mean(axis=0)
-    side_of_theory = u @ (model.geometry.gamma[:, 0] @ _frame(instance))
-    return np.asarray(u / np.linalg.norm(u) * (-1.0 if side_of_theory < 0 else 1.0))
+    mean_row = instance.W.mean(axis=0)
+    side_of_theory = mean_row @ (model.geometry.gamma[:, 0] @ _frame(instance))
+    return np.asarray(mean_row / np.linalg.norm(mean_row) * (-1.0 if side_of_theory < 0 else 1.0))
 
 
 PUBLISHED_RATE = 10.0  # the published step has eta p = 10 sqrt(n) sqrt(p)
@@ -375,8 +375,8 @@ def initial_layer(
     p = draws.whole_number("width", width, 1, "the number of neurons p")
     row_rng, readout_rng = map(default_rng, draws.seed_sequence(rng).spawn(2))
     W = row_rng.standard_normal((p, d)) / np.sqrt(d)
-    layer = draws.Instance(W, np.zeros(p), np.eye(T, d), sigma, teacher, 0.0, None)
-    return layer, readout_rng.standard_normal(p)
+    drawn_layer = draws.Instance(W, np.zeros(p), np.eye(T, d), sigma, teacher, 0.0, None)
+    return drawn_layer, readout_rng.standard_normal(p)
 
 
 def single_step(
@@ -422,40 +422,40 @@ def single_step(
     (60, 1)
     """
     p, d = layer.W.shape
-    penalty = positive("lam", lam)
+    lam_value = positive("lam", lam)
     n = draws.whole_number("samples", samples, 1, "the number of samples n")
     test_count = draws.whole_number(
         "test_samples", test_samples, 1, "inputs a test error is averaged over"
     )
-    seeds = draws.seed_sequence(rng).spawn(2)
+    stream_seeds = draws.seed_sequence(rng).spawn(2)
 
-    def inputs(count: int, seed: SeedSequence) -> Iterator[Array]:
+    def inputs(sample_count: int, sample_seed: SeedSequence) -> Iterator[Array]:
         """Inputs in blocks, the same at every pass."""
-        return (X for X, _ in layer.draw_inputs(count, default_rng(seed)))
+        return (X for X, _ in layer.draw_inputs(sample_count, default_rng(sample_seed)))
 
-    train, test = partial(inputs, n, seeds[0]), partial(inputs, test_count, seeds[1])
+    train, test = partial(inputs, n, stream_seeds[0]), partial(inputs, test_count, stream_seeds[1])
     (A, B), test_linear_part = (
         linear_part(layer, samples_of()) if preprocess else (0.0, np.zeros(d))
         for samples_of in (train, test)
     )
-    after = draws.gradient_step(
+    rows_after = draws.gradient_step(
         layer.W,
         ((X, layer.targets(X) - A - X @ B) for X in train()),
         student=layer.student,
         eta=PUBLISHED_RATE * np.sqrt(n / p) if eta is None else eta,
         readout=readout,
     )
-    stepped = replace(layer, W=after)
+    stepped_layer = replace(layer, W=rows_after)
     fits = fit_ridge(
-        lambda: ((stepped.features(X), layer.targets(X) - A - X @ B) for X in train()),
+        lambda: ((stepped_layer.features(X), layer.targets(X) - A - X @ B) for X in train()),
         np.array([n]),
-        penalty,
+        lam_value,
     )
     squares = np.zeros(2)
     for X in test():
-        test_residual = layer.targets(X) - predict(stepped.features(X), fits)[:, 0, 0]
+        test_residual = layer.targets(X) - predict(stepped_layer.features(X), fits)[:, 0, 0]
         squares += [((test_residual - a - X @ b) ** 2).sum() for a, b in ((A, B), test_linear_part)]
     errors = squares / test_count
     return SingleStep(
-        float(errors[0]), float(errors[1]), fits.train.item(), cosines(after, layer.directions)
+        float(errors[0]), float(errors[1]), fits.train.item(), cosines(rows_after, layer.directions)
     )
