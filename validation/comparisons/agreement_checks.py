@@ -79,15 +79,15 @@ def extrapolate(sizes: Array, means: Array, stderrs: Array, seeds: Array) -> Ext
     (2.0, 30.0)
     """
     # value = coefficients @ means, (2, K)
-    coefficients = polyfit(1 / sizes, np.eye(len(sizes)), 1, w=np.sqrt(seeds * sizes))
-    limit, slope = np.tensordot(coefficients, means, axes=1)
-    variance = np.tensordot(coefficients[0] ** 2, stderrs**2, axes=1)
-    line_residuals = means - limit - np.multiply.outer(1 / sizes, slope)
+    line_coefficients = polyfit(1 / sizes, np.eye(len(sizes)), 1, w=np.sqrt(seeds * sizes))
+    line_limit, line_slope = np.tensordot(line_coefficients, means, axes=1)
+    limit_variance = np.tensordot(line_coefficients[0] ** 2, stderrs**2, axes=1)
+    line_residuals = means - line_limit - np.multiply.outer(1 / sizes, line_slope)
     with np.errstate(divide="ignore", invalid="ignore"):  # constant errors have stderr 0
         chi2 = (line_residuals**2 / stderrs**2).sum(axis=0)
-    freedom = len(sizes) - 2
-    p_value = chdtrc(freedom, chi2) if freedom else np.full(limit.shape, np.nan)
-    return Extrapolation(limit, np.sqrt(variance), slope, np.asarray(p_value))
+    line_freedom = len(sizes) - 2
+    p_value = chdtrc(line_freedom, chi2) if line_freedom else np.full(line_limit.shape, np.nan)
+    return Extrapolation(line_limit, np.sqrt(limit_variance), line_slope, np.asarray(p_value))
 
 
 ALLOWED_SCORE = 4.0  # standard errors: of some hundred errors of as many seeds few are further off
@@ -149,9 +149,9 @@ class Check(NamedTuple):
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             scaled = self.stderr * np.minimum(self.theory / self.simulated, max(2, 32 / seeds))
-        stderr = np.fmax(self.stderr, scaled)  # ignores the 0/0 of a target that is zero
+        larger_stderr = np.fmax(self.stderr, scaled)  # ignores the 0/0 of a target that is zero
         # 1e-12 for rounding: all else vanishes for a constant target with an intercept
-        tolerance = times * allowed_score(seeds) * stderr + allowance * self.theory + 1e-12
+        tolerance = times * allowed_score(seeds) * larger_stderr + allowance * self.theory + 1e-12
         return np.asarray(np.abs(self.theory - self.simulated) <= tolerance)
 
     def differs(self, allowance: float | Array, seeds: int) -> Array:
@@ -212,68 +212,68 @@ def verdict(
     seeds : int
         Draws of which the standard errors are.
     """
-    joint = Check(*map(np.array, zip(*checks.values(), strict=True)))  # of (checks, N_a, N_l)
-    if not np.isfinite(joint.theory).all():
+    joint_check = Check(*map(np.array, zip(*checks.values(), strict=True)))  # of (checks, N_a, N_l)
+    if not np.isfinite(joint_check.theory).all():
         return False, "The theory did not converge everywhere, so that agreement cannot be told."
-    if not np.isfinite(joint.simulated).all():
+    if not np.isfinite(joint_check.simulated).all():
         return False, (
             "The readout of a draw has no best bias, or could not be fitted, so that agreement "
             "cannot be told."
         )
-    z, errors = joint.z, np.abs(joint.simulated)
-    gaps = np.abs(joint.simulated - joint.theory) / np.where(errors, errors, 1.0)
-    differs, is_far = joint.differs(allowance, seeds), joint.is_far
-    is_off = ~joint.within(allowance, seeds)
+    z, errors = joint_check.z, np.abs(joint_check.simulated)
+    error_gaps = np.abs(joint_check.simulated - joint_check.theory) / np.where(errors, errors, 1.0)
+    differs, is_far = joint_check.differs(allowance, seeds), joint_check.is_far
+    is_off = ~joint_check.within(allowance, seeds)
     # elsewhere rounding over a standard error of 0
     flagged = next((flags for flags in (differs, is_off, is_far) if flags.any()), np.isfinite(z))
     worst = np.unravel_index(np.argmax(np.where(flagged, np.abs(z), -1)), is_off.shape)
-    point = ", ".join(
+    point_text = ", ".join(
         f"{name} = {axis[i]:.4g}" for (name, axis), i in zip(axes.items(), worst[1:], strict=True)
     )
-    theory, simulated, stderr, _ = (part[worst] for part in joint)
+    theory, simulated, stderr, _ = (check_part[worst] for check_part in joint_check)
     score = 0.0 if np.isnan(z[worst]) else abs(z[worst])
-    where = (
-        f"the {in_words(list(checks)[worst[0]])} at {point} ({theory:.4g} in theory, "
+    worst_text = (
+        f"the {in_words(list(checks)[worst[0]])} at {point_text} ({theory:.4g} in theory, "
         f"{simulated:.4g} ± {float(f'{stderr:.2g}'):g} simulated: they differ by "
-        f"{gaps[worst]:.1%}, and by {score:.1f} standard errors)"
+        f"{error_gaps[worst]:.1%}, and by {score:.1f} standard errors)"
     )
-    bias = "1/n plus " if np.ndim(allowance) else f"{allowance:.1%} plus " * bool(allowance)
-    allowed = f"the {bias}{allowed_score(seeds):.3g} standard errors allowed for {size}"
+    bias_text = "1/n plus " if np.ndim(allowance) else f"{allowance:.1%} plus " * bool(allowance)
+    allowed_text = f"the {bias_text}{allowed_score(seeds):.3g} standard errors allowed for {size}"
     if differs.any():
-        count_text = f"{differs.sum()} of {is_off.size} errors by more than {allowed}"
-        return False, f"Theory and simulation disagree in {count_text}, most in {where}."
-    advice = f"take --seeds {max(32, 4 * seeds)}"
+        differing_text = f"{differs.sum()} of {is_off.size} errors by more than {allowed_text}"
+        return False, f"Theory and simulation disagree in {differing_text}, most in {worst_text}."
+    seeds_advice = f"take --seeds {max(32, 4 * seeds)}"
     if is_off.any():
         why = "so few draws" if seeds < ENOUGH else "draws so skewed"
         return False, (
-            f"Too few draws for a verdict: {advice}. Theory and simulation differ in "
-            f"{is_off.sum()} of {is_off.size} errors by more than {allowed}, but of {why} a "
-            f"standard error says little; most in {where}."
+            f"Too few draws for a verdict: {seeds_advice}. Theory and simulation differ in "
+            f"{is_off.sum()} of {is_off.size} errors by more than {allowed_text}, but of {why} a "
+            f"standard error says little; most in {worst_text}."
         )
     if is_far.any():
         return False, (
             f"Theory and simulation differ by more than {MAX_DIFFERENCE:.0%} of the latter in "
-            f"{is_far.sum()} of {is_far.size} errors, most in {where}. As this is within "
-            f"{allowed}, a verdict takes more draws or a larger size: {advice}."
+            f"{is_far.sum()} of {is_far.size} errors, most in {worst_text}. As this is within "
+            f"{allowed_text}, a verdict takes more draws or a larger size: {seeds_advice}."
         )
     large_count, leans = too_large(z, seeds), leaning(z, seeds)
     if large_count or leans:
         so_large = f"chance seldom makes {large_count} of their {is_off.size} differences so large"
         ways = [so_large] * bool(large_count)
         if leans:
-            names = ["all errors", *(f"the {in_words(name)}" for name in checks)]
-            leaning_errors = " and of ".join(names[k] for k in leans)
-            each = " each" * (len(leans) > 1)
-            ways.append(f"differences of {leaning_errors} lie to one side{each}")
-        prefix = "close but " * bool(gaps[worst] <= 0.1)  # of the simulated error
+            error_names = ["all errors", *(f"the {in_words(name)}" for name in checks)]
+            leaning_errors = " and of ".join(error_names[k] for k in leans)
+            each_word = " each" * (len(leans) > 1)
+            ways.append(f"differences of {leaning_errors} lie to one side{each_word}")
+        prefix = "close but " * bool(error_gaps[worst] <= 0.1)  # of the simulated error
         return False, (
             f"Theory and simulation are {prefix}not equal: {', and '.join(ways)}, "
-            f"though within {allowed}, the largest in {where}."
+            f"though within {allowed_text}, the largest in {worst_text}."
         )
     return True, (
         f"Theory and simulation agree: their {is_off.size} differences are within the "
         f"{largest_by_chance(z, seeds):.2g} standard errors that chance may make the largest, half "
-        f"of them up to {np.median(gaps):.1%}, the largest in {where}"
+        f"of them up to {np.median(error_gaps):.1%}, the largest in {worst_text}"
         f"{undetected_text([undetected_differences(checks, seeds)], seeds)}."
     )
 
@@ -281,13 +281,13 @@ def verdict(
 def undetected_differences(checks: Mapping[str, Check], seeds: int) -> dict[str, float]:
     """Largest difference of each error, relative to the simulated one, that would agree: within
     what chance makes of so many, at the point where that is most, and what is called agreement."""
-    joint = Check(*map(np.array, zip(*checks.values(), strict=True)))
-    allowed = largest_by_chance(joint.z, seeds) * joint.stderr
+    joint_check = Check(*map(np.array, zip(*checks.values(), strict=True)))
+    allowed = largest_by_chance(joint_check.z, seeds) * joint_check.stderr
     with np.errstate(divide="ignore", invalid="ignore"):
-        relative = np.minimum(allowed / np.abs(joint.simulated), MAX_DIFFERENCE)
+        relative_differences = np.minimum(allowed / np.abs(joint_check.simulated), MAX_DIFFERENCE)
     return {
         name: float(of_error[np.isfinite(of_error)].max(initial=0.0))
-        for name, of_error in zip(checks, relative, strict=True)
+        for name, of_error in zip(checks, relative_differences, strict=True)
     }
 
 
@@ -295,17 +295,17 @@ def undetected_text(of_settings: Sequence[Mapping[str, float]], seeds: int) -> s
     """How large differences would not have shown in some settings that agree, from the cap
     ``MAX_DIFFERENCE`` on "or more"; with advice where every error is there."""
     names = dict.fromkeys(name for setting in of_settings for name in setting)
-    largest = {name: max(setting.get(name, 0.0) for setting in of_settings) for name in names}
-    largest = {name: difference for name, difference in largest.items() if difference}
-    if not largest:
+    undetected = {name: max(setting.get(name, 0.0) for setting in of_settings) for name in names}
+    undetected = {name: difference for name, difference in undetected.items() if difference}
+    if not undetected:
         return ""
-    listed = ", ".join(
+    differences_text = ", ".join(
         f"{f'up to {x:.1%}' if x < MAX_DIFFERENCE else f'of {x:.0%} or more'} ({in_words(name)})"
-        for name, x in largest.items()
+        for name, x in undetected.items()
     )
-    tells_little = min(largest.values()) >= MAX_DIFFERENCE
-    advice = f", which tells little: take --seeds {max(32, 4 * seeds)}" * tells_little
-    return f"; differences {listed} may not show{advice}"
+    tells_little = min(undetected.values()) >= MAX_DIFFERENCE
+    seeds_advice = f", which tells little: take --seeds {max(32, 4 * seeds)}" * tells_little
+    return f"; differences {differences_text} may not show{seeds_advice}"
 
 
 def too_large(z: Array, seeds: int) -> int:

@@ -60,8 +60,8 @@ class AlignmentComparison:
         """Cosines in theory and simulation, their standard errors and scores, over step, direction
         and ``source``."""
         S, T = self.checks["weights"].theory.shape
-        axes = {"step": np.arange(1, S + 1), "direction": np.arange(1, T + 1)}
-        return columns_by_source(axes, self.checks)
+        step_axes = {"step": np.arange(1, S + 1), "direction": np.arange(1, T + 1)}
+        return columns_by_source(step_axes, self.checks)
 
     def plot(
         self, ax: "Axes | None" = None, *, described: Mapping[str, Any] | None = None
@@ -73,20 +73,20 @@ class AlignmentComparison:
 
         ax = axes(ax)
         S, T = self.checks["weights"].theory.shape
-        steps = np.arange(1, S + 1)
+        step_numbers = np.arange(1, S + 1)
         for i, colour in enumerate(colours([f"z{i + 1}" for i in range(T)])):
-            for j, (name, dashes) in enumerate((("weights", "-"), ("gradients", "--"))):
+            for j, (name, line_dashes) in enumerate((("weights", "-"), ("gradients", "--"))):
                 theory, simulated, stderr, _ = (column[:, i] for column in self.checks[name])
                 compared = "rows" if name == "weights" else "gradients"
-                style: dict[str, Any] = {"color": colour, "label": f"{compared}, $z_{i + 1}$"}
-                style["marker"] = "os^vD<p>"[(2 * i + j) % 8]
-                abscissae = nudged(steps.astype(float), 2 * i + j - T + 0.5, 2 * T)
-                draw_points(ax, abscissae, simulated, stderr, **style)
-                ax.plot(steps, theory, dashes, color=colour, marker="_", markersize=14)
-        for dashes, compared in (("-", "rows"), ("--", "gradients")):
-            ax.plot([], [], dashes, color="0.3", label=f"theory of the {compared}")
-        label = f"simulated (±{BARS} s.e.), side by side at a step"
-        draw_points(ax, [], [], [], color="0.3", label=label)
+                point_style: dict[str, Any] = {"color": colour, "label": f"{compared}, $z_{i + 1}$"}
+                point_style["marker"] = "os^vD<p>"[(2 * i + j) % 8]
+                step_abscissae = nudged(step_numbers.astype(float), 2 * i + j - T + 0.5, 2 * T)
+                draw_points(ax, step_abscissae, simulated, stderr, **point_style)
+                ax.plot(step_numbers, theory, line_dashes, color=colour, marker="_", markersize=14)
+        for line_dashes, compared in (("-", "rows"), ("--", "gradients")):
+            ax.plot([], [], line_dashes, color="0.3", label=f"theory of the {compared}")
+        points_label = f"simulated (±{BARS} s.e.), side by side at a step"
+        draw_points(ax, [], [], [], color="0.3", label=points_label)
         ax.axhline(0, **REFERENCE)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         return finish(ax, "giant step", "mean cosine with the direction", described)
@@ -174,12 +174,12 @@ def first_step(step: GradientStep) -> FirstStep:
     values, shares = step.readout.discretise(200)
     # what a step adds is all that is left of a row where the rate is large
     infinite_step = replace(one_step, eta=1e12, decay=0, readout=(values.tolist(), shares.tolist()))
-    groups_after, added = (one.srf(beta=1.0).geometry for one in (one_step, infinite_step))
+    groups_after, added_groups = (one.srf(beta=1.0).geometry for one in (one_step, infinite_step))
     C1 = step.averages.first
     return FirstStep(
         direction=C1 / (np.linalg.norm(C1) or 1.0),
         weights=_weight_cosines(groups_after),
-        gradients=_weight_cosines(added),
+        gradients=_weight_cosines(added_groups),
         fractions=groups_after.fractions,
     )
 

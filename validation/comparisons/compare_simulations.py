@@ -63,26 +63,26 @@ def first_answer(
     InvalidArgument, QuadratureError, ConvergenceError
         If all refuse, with the reason of the first theory.
     """
-    solved_theories, refusals, reasons = [], [], []
+    solved_theories, theory_refusals, reasons = [], [], []
     for candidate in theories:
-        theory = candidate.at(dimension)
-        reasons += [theory.reason] * bool(theory.reason)
+        tried_theory = candidate.at(dimension)
+        reasons += [tried_theory.reason] * bool(tried_theory.reason)
         try:
-            checks, notes = checks_of(theory)
-            if theory.at_own_dimension and not theory.of_draws:
-                theory, checks = with_limit(theory, checks, checks_of)
-                reasons += [theory.reason] * bool(theory.reason)
+            checks, notes = checks_of(tried_theory)
+            if tried_theory.at_own_dimension and not tried_theory.of_draws:
+                tried_theory, checks = with_limit(tried_theory, checks, checks_of)
+                reasons += [tried_theory.reason] * bool(tried_theory.reason)
         except (InvalidArgument, QuadratureError, ConvergenceError) as error:
-            refusals.append(error)
-            reasons.append(f"the {theory.note} has no answer ({error})")
+            theory_refusals.append(error)
+            reasons.append(f"the {tried_theory.note} has no answer ({error})")
             continue
-        solved_theories.append((replace(theory, reason="; ".join(reasons)), checks, notes))
+        solved_theories.append((replace(tried_theory, reason="; ".join(reasons)), checks, notes))
         if all(np.isfinite(check.theory).any() for check in checks.values()):
             return solved_theories[-1]
-        named = theory.note.partition(";")[0]
-        reasons.append(f"the {named} at d = {dimension:g} has no answer at any point")
+        theory_name = tried_theory.note.partition(";")[0]
+        reasons.append(f"the {theory_name} at d = {dimension:g} has no answer at any point")
     if not solved_theories:
-        raise refusals[0]
+        raise theory_refusals[0]
     return solved_theories[0]
 
 
@@ -121,14 +121,14 @@ def checks_at(
     setup, models = simulation.experiment, [theory.model]
     if theory.of_draws:
         models = [as_given(setup.model, draw_layer(setup, index)) for index in simulation.seed]
-    answers = [theory_at(model, simulation, time_limit) for model in models]
+    theory_answers = [theory_at(model, simulation, time_limit) for model in models]
     checks = {}
     for name, errors in simulation.errors.items():
-        theories = np.array([columns[name] for columns, _ in answers])
-        scatter = errors - theories if theory.of_draws else errors
-        means = theories.mean(axis=0), errors.mean(axis=0)
-        checks[name] = Check(*means, standard_error(scatter), skewness(scatter))
-    return checks, [] if theory.of_draws else answers[0][1]
+        theory_errors = np.array([columns[name] for columns, _ in theory_answers])
+        draw_scatter = errors - theory_errors if theory.of_draws else errors
+        compared_means = theory_errors.mean(axis=0), errors.mean(axis=0)
+        checks[name] = Check(*compared_means, standard_error(draw_scatter), skewness(draw_scatter))
+    return checks, [] if theory.of_draws else theory_answers[0][1]
 
 
 @check_call
@@ -280,17 +280,17 @@ def ladder(
     >>> result.agrees, result.lines["test_error"].limit.shape
     (True, (2, 1))
     """
-    sizes = sorted({whole_number("ladder", d, 2, "an input dimension d") for d in dimensions})
-    if len(sizes) < 2:
+    rung_sizes = sorted({whole_number("ladder", d, 2, "an input dimension d") for d in dimensions})
+    if len(rung_sizes) < 2:
         raise InvalidArgument("ladder", list(dimensions), "two or more different dimensions")
     if options.get("shard") is not None:
         raise InvalidArgument("shard", options["shard"], "left out: a ladder needs all seeds")
     seed_count(seeds, least=2)
     compared = theory_of(problem, beta, theory, simulated)
     if compared.of_draws:
-        allowed = "srf or network: what is given has no limit (compare takes it)"
-        raise InvalidArgument("theory", theory, allowed)
-    seeds_at_size = [round(seeds * sizes[-1] / d) for d in sizes]
+        allowed_theories = "srf or network: what is given has no limit (compare takes it)"
+        raise InvalidArgument("theory", theory, allowed_theories)
+    seeds_at_size = [round(seeds * rung_sizes[-1] / d) for d in rung_sizes]
     simulations: list[Simulation] = []
 
     with progress_callback(progress, "draws") as report_all:
@@ -299,15 +299,15 @@ def ladder(
             if report_all is not None:
                 report_all(sum(seeds_at_size[: len(simulations)]) + done, sum(seeds_at_size))
 
-        settings = {"alpha": alpha, "lam": lam, "beta": beta, "simulated": simulated} | options
-        for size, count in zip(sizes, seeds_at_size, strict=True):
-            at: dict[str, Any] = {"dimension": size, "seeds": count, "progress": advance}
-            simulations.append(simulate(problem, **at, **settings))
+        rung_settings = {"alpha": alpha, "lam": lam, "beta": beta, "simulated": simulated} | options
+        for size, count in zip(rung_sizes, seeds_at_size, strict=True):
+            rung_options: dict[str, Any] = {"dimension": size, "seeds": count, "progress": advance}
+            simulations.append(simulate(problem, **rung_options, **rung_settings))
     found = [simulation.columns for simulation in simulations]
-    means = {name: np.array([columns[name] for columns in found]) for name in found[0]}
-    d, counts = np.array(sizes), np.array(seeds_at_size)
-    lines = {
-        name: extrapolate(d, means[name], means[f"{name}_stderr"], counts)
+    rung_means = {name: np.array([columns[name] for columns in found]) for name in found[0]}
+    d, rung_seeds = np.array(rung_sizes), np.array(seeds_at_size)
+    ladder_lines = {
+        name: extrapolate(d, rung_means[name], rung_means[f"{name}_stderr"], rung_seeds)
         for name in simulations[0].errors
     }
 
@@ -316,13 +316,13 @@ def ladder(
         largest = simulations[-1].errors
         return {
             name: Check(theory_columns[name], line.limit, line.stderr, skewness(largest[name]))
-            for name, line in lines.items()
+            for name, line in ladder_lines.items()
         }, notes
 
     srf = [] if theory is not None or compared.published is None else [srf_instead(compared)]
     compared, checks, _ = first_answer([compared, *srf], np.inf, limits)
-    allowance = (ALLOWANCE / sizes[0]) ** 2
-    return Comparison(simulations[0].axes, checks, simulations, [compared], allowance, lines)
+    allowance = (ALLOWANCE / rung_sizes[0]) ** 2
+    return Comparison(simulations[0].axes, checks, simulations, [compared], allowance, ladder_lines)
 
 
 def compare_grid(
@@ -362,13 +362,13 @@ def compare_grid(
     >>> dict(compare_grid(step, grids={"eta": [1, 3]}, **at).dataset().sizes)
     {'eta': 2, 'alpha': 2, 'source': 2}
     """
-    axes = grid_axes(problem, grids)
+    setting_axes = grid_axes(problem, grids)
     comparisons: list[Comparison] = []
-    count = int(np.prod([axis.size for axis in axes.values()]))
+    setting_count = int(np.prod([axis.size for axis in setting_axes.values()]))
 
     with progress_callback(progress, "draws") as report_all:
-        for problem_at, width in problems_on_grid(problem, axes, beta):
-            advance = report_part(report_all, len(comparisons), count)
+        for problem_at, width in problems_on_grid(problem, setting_axes, beta):
+            advance = report_part(report_all, len(comparisons), setting_count)
             comparisons.append(run(problem_at, beta=width, progress=advance, **options))
     theory_options = {name: options[name] for name in ("theory", "simulated") if name in options}
     size = comparisons[0].theories[0].model.dimension
@@ -379,7 +379,7 @@ def compare_grid(
         return [theory_of(other, width, **theory_options).at(size) for other, width in at_values]
 
     same_theories = not any(comparison.theories[0].reason for comparison in comparisons)
-    axes_of_all = axes | comparisons[0].axes
+    axes_of_all = setting_axes | comparisons[0].axes
     shape = [axis.size for axis in axes_of_all.values()]
     return Comparison(
         axes_of_all,
@@ -397,12 +397,12 @@ def problems_on_grid(
     problem: Problem, axes: Mapping[str, Array], beta: float | None
 ) -> Iterator[tuple[Problem, float | None]]:
     """The problem of every combination, and its width where that is not its own."""
-    for parameters in places_on_grid(axes):
+    for setting in places_on_grid(axes):
         if problem.schedule:
-            width = parameters.pop("beta", beta)
-            yield problem.step.with_values(width, parameters), width
+            grid_beta = setting.pop("beta", beta)
+            yield problem.step.with_values(grid_beta, setting), grid_beta
         else:
-            yield problem.model_at(**parameters), beta
+            yield problem.model_at(**setting), beta
 
 
 def joined(of_settings: Sequence[Mapping[str, Any]], shape: Sequence[int]) -> dict[str, Any]:
@@ -411,7 +411,7 @@ def joined(of_settings: Sequence[Mapping[str, Any]], shape: Sequence[int]) -> di
     all_settings = {}
     for name in dict.fromkeys(name for entry in of_settings for name in entry):
         result_type = type(next(entry[name] for entry in of_settings if name in entry))
-        missing = [not_measured] * len(result_type._fields)
-        field_values = zip(*(entry.get(name, missing) for entry in of_settings), strict=True)
+        missing_fields = [not_measured] * len(result_type._fields)
+        field_values = zip(*(entry.get(name, missing_fields) for entry in of_settings), strict=True)
         all_settings[name] = result_type(*(np.reshape(field, shape) for field in field_values))
     return all_settings

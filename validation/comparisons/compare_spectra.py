@@ -22,15 +22,15 @@ def outliers_of(predicted_spectrum: Spectrum, simulated_eigenvalues: Array) -> l
     width = simulated_eigenvalues.shape[1]
     seen = predicted_spectrum.outliers_among(simulated_eigenvalues)
     theory_positions = np.sort(predicted_spectrum.outliers_at(width))[::-1]
-    in_order = np.sort(simulated_eigenvalues)[:, ::-1]
+    descending = np.sort(simulated_eigenvalues)[:, ::-1]
     outlier_rows = []
     for k in range(max(len(theory_positions), seen.shape[1])):
         peaks = seen[np.isfinite(seen[:, k]), k] if k < seen.shape[1] else np.empty(0)
         outlier_rows.append(
             {
                 "theory": theory_positions[k] if k < len(theory_positions) else np.nan,
-                "largest": in_order[:, k].mean(),
-                "largest_stderr": float(standard_error(in_order[:, k])),
+                "largest": descending[:, k].mean(),
+                "largest_stderr": float(standard_error(descending[:, k])),
                 "simulated": peaks.mean() if peaks.size else np.nan,
                 "stderr": float(standard_error(peaks)),
                 "draws": peaks.size,
@@ -43,19 +43,19 @@ def outliers_of(predicted_spectrum: Spectrum, simulated_eigenvalues: Array) -> l
 def outlier_text(row: Mapping[str, Any], rank: int, seeds: int) -> str:
     """Sentence on one of the rows of ``outliers_of``, of a ``rank`` from 1 on."""
 
-    def mean(name: str, stderr: str, draws: int) -> str:
+    def mean_text(name: str, stderr: str, draws: int) -> str:
         # two or three draws know no standard error
         return f"{row[name]:.4g}" + f" ± {row[stderr]:.2g} (standard error)" * (draws >= 4)
 
     clear = f"{row['draws']} of {seeds} draws"
     threshold = f"clear of the bulk (above {row['threshold']:.4g})"
     if np.isnan(row["theory"]):
-        where = mean("simulated", "stderr", row["draws"])
+        where = mean_text("simulated", "stderr", row["draws"])
         return (
             f"outlier: theory none, simulated at {where} in the {clear} that have one {threshold}"
         )
     which = "largest eigenvalue" if rank == 1 else f"eigenvalue {rank} from the largest on"
-    all_draws = mean("largest", "largest_stderr", seeds)
+    all_draws = mean_text("largest", "largest_stderr", seeds)
     return (
         f"outlier: theory at {row['theory']:.4g}, simulated {which} at {all_draws}, the mean over "
         f"all draws; {threshold} in {clear}"

@@ -142,37 +142,37 @@ class Comparison(Displayed):
     def _equal(self) -> tuple[bool, str]:
         """True if theory and simulation are equal at a single setting, and a sentence; a second
         sentence where the means are too far from lines in 1/d for a limit to be known."""
-        sizes = ", ".join(str(simulation.dimension) for simulation in self.simulations)
-        size = f"terms in 1/d^2 at d = {sizes}" if self.lines else f"d = {sizes}"
+        d_text = ", ".join(str(simulation.dimension) for simulation in self.simulations)
+        compared_size = f"terms in 1/d^2 at d = {d_text}" if self.lines else f"d = {d_text}"
         if exact(self.simulation, self.theories[0]):
             n = self.simulation.samples
-            size = f"n = {n.min()}" + f" to {n.max()}" * (n.size > 1)
+            compared_size = f"n = {n.min()}" + f" to {n.max()}" * (n.size > 1)
         if is_srf_of_networks(self.simulation, self.theories[0]):
-            size += " (the sRF may differ from the network in the limit, too)"
+            compared_size += " (the sRF may differ from the network in the limit, too)"
         how: dict[str, Any] = {"allowance": self.allowance, "seeds": self.simulation.seeds}
-        equal, sentence = verdict(self._judged, self._points, size=size, **how)
+        are_equal, verdict_sentence = verdict(self._judged, self._points, size=compared_size, **how)
         p = np.array([line.p_value for line in self.lines.values()])
-        off = p < CHANCE / max(p.size, 1)
-        if off.any():
-            sentence += (
-                f" The means of {off.sum()} of {p.size} errors do not lie on a line in 1/d "
-                f"(p_value down to {p[off].min():.1g}): of these, larger sizes tell the limit."
+        off_line = p < CHANCE / max(p.size, 1)
+        if off_line.any():
+            verdict_sentence += (
+                f" The means of {off_line.sum()} of {p.size} errors do not lie on a line in 1/d "
+                f"(p_value down to {p[off_line].min():.1g}): of these, larger sizes tell the limit."
             )
-        return equal, sentence
+        return are_equal, verdict_sentence
 
     @property
     def note(self) -> str:
         """The theories compared with, the settings of each, and why where that may surprise."""
-        notes = [
+        theory_notes = [
             theory.note + f": {theory.reason}" * bool(theory.reason) for theory in self.theories
         ]
-        if len(set(notes)) == 1:
-            return notes[0]
+        if len(set(theory_notes)) == 1:
+            return theory_notes[0]
         grid_points = places_on_grid(self._varied)
         return "; ".join(
-            f"{note} (at {notes.count(note)} of {len(notes)} settings, "
-            f"the first {_point_text(grid_points[notes.index(note)])})"
-            for note in dict.fromkeys(notes)
+            f"{theory_note} (at {theory_notes.count(theory_note)} of {len(theory_notes)} settings, "
+            f"the first {_point_text(grid_points[theory_notes.index(theory_note)])})"
+            for theory_note in dict.fromkeys(theory_notes)
         )
 
     @property
@@ -187,27 +187,27 @@ class Comparison(Displayed):
         its standard error, <error>_stderr, its score, <error>_z, and of a ladder the slope and
         p_value of its line, which are NaN in the theory; and ``theory``, the name of the theory
         that the simulation of a point is compared with."""
-        columns = columns_by_source(self.axes, self.checks)
+        source_columns = columns_by_source(self.axes, self.checks)
         for name, ladder_line in self.lines.items():
-            columns[f"{name}_slope"] = simulated(ladder_line.slope)
-            columns[f"{name}_p_value"] = simulated(ladder_line.p_value)
+            source_columns[f"{name}_slope"] = simulated(ladder_line.slope)
+            source_columns[f"{name}_p_value"] = simulated(ladder_line.p_value)
         point_shape = [axis.size for axis in self._points.values()]
         of_settings = [np.broadcast_to(theory.names, point_shape) for theory in self.theories]
         names = np.reshape(of_settings, (*(axis.size for axis in self.axes.values()), 1))
-        return columns | {"theory": np.broadcast_to(names, columns["source"].shape)}
+        return source_columns | {"theory": np.broadcast_to(names, source_columns["source"].shape)}
 
     def document(self) -> dict[str, Any]:
         """Plain values for JSON: problem, points, agreement, dimension (of features their number,
         the width) and seeds; None for NaN."""
-        document = self.simulation.document(self.columns)
-        document["problem"] |= self._varied
-        document |= {"theory": self.note, "agrees": self.agrees, "verdict": self.verdict}
-        document |= {"notes": self.notes} if self.notes else {}
+        comparison_document = self.simulation.document(self.columns)
+        comparison_document["problem"] |= self._varied
+        comparison_document |= {"theory": self.note, "agrees": self.agrees, "verdict": self.verdict}
+        comparison_document |= {"notes": self.notes} if self.notes else {}
         if self.lines:
-            documents = [doc.document() for doc in self._sizes]
-            rungs = [{name: doc[name] for name in (*SIZES, "points")} for doc in documents]
-            document |= self._ladder | {"dimension": "inf", "ladder": rungs}
-        return dict(plain(document))
+            rung_documents = [doc.document() for doc in self._sizes]
+            rungs = [{name: doc[name] for name in (*SIZES, "points")} for doc in rung_documents]
+            comparison_document |= self._ladder | {"dimension": "inf", "ladder": rungs}
+        return dict(plain(comparison_document))
 
     def dataset(self) -> "xarray.Dataset":
         """Columns as an xarray.Dataset over the axes and ``source``, theory or simulation, with the
@@ -215,8 +215,8 @@ class Comparison(Displayed):
         attributes = self.settings | self.simulation.origin | {"theory": self.note}
         grid_names = {*self.axes} | ({"eta"} if "rate" in self.axes else set())
         attributes = {name: value for name, value in attributes.items() if name not in grid_names}
-        axes = self.axes | {"source": SOURCES}
-        return data_set(axes, self.columns, attributes, self.simulation.single)
+        source_axes = self.axes | {"source": SOURCES}
+        return data_set(source_axes, self.columns, attributes, self.simulation.single)
 
     def plot(self, ax: "Axes | None" = None, *, error: str | None = None) -> "Axes":
         """Theory as lines and simulation as points, :func:`replica.plotting.plot_comparison`; over
@@ -232,8 +232,8 @@ class Comparison(Displayed):
         line_axes = self.axes | {abscissa: spaced(self.axes[abscissa], *point_count)}
         readout_axes = {name: line_axes.pop(name) for name in self._points}
         theories = self.theories if self.between is None else self.between(line_axes)
-        varied = self._varied if self.between is None else line_axes
-        theory_lines = curves(theories, varied, readout_axes, self.simulation.loss)
+        varied_axes = self._varied if self.between is None else line_axes
+        theory_lines = curves(theories, varied_axes, readout_axes, self.simulation.loss)
         simulated = "extrapolated" if self.lines else "simulated"
         return plot_comparison(simulated_points, theory_lines, ax, error=error, simulated=simulated)
 

@@ -65,12 +65,12 @@ class Theory:
     def at(self, dimension: float) -> "Theory":
         """Theory at a finite ``dimension``, which prices m; itself if it has a dimension of its
         own."""
-        has_size = isinstance(self.model, Given) or np.isfinite(self.model.dimension)
-        if has_size or np.isinf(dimension):
+        own_size = isinstance(self.model, Given) or np.isfinite(self.model.dimension)
+        if own_size or np.isinf(dimension):
             return self
-        model = replace(self.model, dimension=dimension)
+        model_at_d = replace(self.model, dimension=dimension)
         published = self.published and replace(self.published, dimension=dimension)
-        theory_at = replace(self, model=model, published=published)
+        theory_at = replace(self, model=model_at_d, published=published)
         price_note = "" if theory_at.at_own_dimension else ", with the price of m alone"
         taken = "" if self.of_draws else f"; taken at d = {dimension}, not in the limit{price_note}"
         return replace(theory_at, note=f"{self.note}{taken}")
@@ -84,8 +84,8 @@ class Theory:
             return "given"
         if self.at_own_dimension:
             return f"network at d = {self.model.dimension:g}"
-        which = "srf" if self.model.rows is None else "network"
-        return f"{which} limit" + " + price of m" * bool(np.isfinite(self.model.dimension))
+        theory_kind = "srf" if self.model.rows is None else "network"
+        return f"{theory_kind} limit" + " + price of m" * bool(np.isfinite(self.model.dimension))
 
     @property
     def at_own_dimension(self) -> bool:
@@ -103,8 +103,8 @@ class Theory:
         """Limit d -> inf of the theory of a network at its own dimension."""
         note = f"{self.note.partition(';')[0]}; in the limit, not at d = {self.model.dimension:g}"
         published = self.published and replace(self.published, dimension=np.inf)
-        model = replace(self.model, dimension=np.inf)
-        return replace(self, model=model, published=published, note=note, unanswered=False)
+        limit_model = replace(self.model, dimension=np.inf)
+        return replace(self, model=limit_model, published=published, note=note, unanswered=False)
 
     @property
     def lines(self) -> dict[str, Solvable]:
@@ -157,10 +157,10 @@ def theory_of(
         return Theory(problem, None, f"theory of the network itself{reused}")
     if theory == "given":
         if simulated == "gaussian":
-            allowed = "srf or network: in the conditional Gaussian model no layer is drawn"
-            raise InvalidArgument("theory", theory, allowed)
+            allowed_theories = "srf or network: in the conditional Gaussian model no layer is drawn"
+            raise InvalidArgument("theory", theory, allowed_theories)
         return replace(theory_of(problem, beta, None, simulated), note=OF_DRAWS, of_draws=True)
-    srf = spiked_model(problem, beta)
+    srf_model = spiked_model(problem, beta)
     if theory not in (None, *THEORIES):
         raise InvalidArgument("theory", theory, "srf, network or given")
     if not problem.schedule or simulated != "network":
@@ -169,21 +169,21 @@ def theory_of(
                 "theory", theory, "srf: an sRF, or its equivalent, is what is simulated"
             )
         what_is_drawn = "whose conditional Gaussian model" if simulated == "gaussian" else "which"
-        return Theory(srf, None, f"theory of the sRF, {what_is_drawn} is what is simulated")
+        return Theory(srf_model, None, f"theory of the sRF, {what_is_drawn} is what is simulated")
     trained_step = cast(GradientStep, problem)
     if theory == "srf":
-        return Theory(srf, None, "theory of the sRF, as asked")
+        return Theory(srf_model, None, "theory of the sRF, as asked")
     reason = "" if theory else reason_not_covered(trained_step)
     try:
         if not reason:
-            network = trained_step.network(beta=srf.beta)
+            network = trained_step.network(beta=srf_model.beta)
             _ = network.geometry  # its rows; QuadratureError where they are not known
-            return Theory(network, srf, "theory of the network itself")
+            return Theory(network, srf_model, "theory of the network itself")
     except QuadratureError as error:
         if theory:
             raise
-        return Theory(srf, None, PUBLISHED, reason=str(error))
-    return Theory(srf, None, f"{PUBLISHED}: {reason}")
+        return Theory(srf_model, None, PUBLISHED, reason=str(error))
+    return Theory(srf_model, None, f"{PUBLISHED}: {reason}")
 
 
 def exact(simulation: Simulation, theory: Theory) -> bool:
@@ -195,10 +195,10 @@ def exact(simulation: Simulation, theory: Theory) -> bool:
 def is_srf_of_networks(simulation: Simulation, theory: Theory) -> bool:
     """True if the theory is that of the sRF and networks are simulated, from which it differs in
     the limit, too."""
-    experiment, model = simulation.experiment, theory.model
-    if isinstance(model, Given) or experiment.simulated is not Simulated.network:
+    experiment, compared_model = simulation.experiment, theory.model
+    if isinstance(compared_model, Given) or experiment.simulated is not Simulated.network:
         return False
-    return model.rows is None and bool(experiment.problem.schedule)
+    return compared_model.rows is None and bool(experiment.problem.schedule)
 
 
 def solved(
@@ -229,17 +229,17 @@ def curves(
     shape = [values.size for values in over.values()]
     no_line = np.full(shape[-2:], np.nan).ravel()
 
-    def of_all(models: Sequence[Solvable | None]) -> "xarray.Dataset":
+    def curves_of(models: Sequence[Solvable | None]) -> "xarray.Dataset":
         solved_parts = [{} if one is None else solved(one, points, loss)[0] for one in models]
-        drawn = {*ERROR_LABELS, "noted"}
-        names = {name for errors in solved_parts for name in errors} & drawn
+        drawn_columns = {*ERROR_LABELS, "noted"}
+        names = {name for errors in solved_parts for name in errors} & drawn_columns
         columns = {name: [errors.get(name, no_line) for errors in solved_parts] for name in names}
         variables = {name: (tuple(over), np.reshape(one, shape)) for name, one in columns.items()}
         return xarray.Dataset(variables, over)
 
-    each = [theory.lines for theory in theories]
-    if any(NETWORK in one for one in each):  # pale, as the limits beside these lines
-        each = [{LIMIT if k == NETWORK_LIMIT else k: one[k] for k in one} for one in each]
+    all_lines = [theory.lines for theory in theories]
+    if any(NETWORK in one for one in all_lines):  # pale, as the limits beside these lines
+        all_lines = [{LIMIT if k == NETWORK_LIMIT else k: one[k] for k in one} for one in all_lines]
     in_order = (NETWORK, NETWORK_LIMIT, SRF, GIVEN, LIMIT)
-    labels = [label for label in in_order if any(label in one for one in each)]
-    return {label: of_all([one.get(label) for one in each]) for label in labels}
+    line_labels = [label for label in in_order if any(label in one for one in all_lines)]
+    return {label: curves_of([one.get(label) for one in all_lines]) for label in line_labels}
