@@ -142,7 +142,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         try:
             X, y = validate_data(self, X, y, **data_options)
         except ValueError:
-            if hasattr(X, "columns"):
+            if hasattr(X, "columns") and y is not None:
                 _sample(X, y, intercept, self.classes)  # a refusal names the column
             raise
         choice("loss", self.loss, ("square", "logistic", "hinge"))

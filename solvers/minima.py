@@ -135,8 +135,8 @@ def _refined(
         x, series_height = _series_minimum(coefficients)
         argmin, box_minimum = box_middle + radius * x, float(lowest_box_value + series_height)
         tails = [np.abs(np.take(coefficients, [-2, -1], axis=k)).max() for k in range(values.ndim)]
-        value_rounding = max(1e-14, rtol**2) * np.abs(values).max()
-        box_resolved = max(tails) <= max(rtol * np.ptp(values), value_rounding)
+        value_accuracy = max(1e-14, rtol**2) * np.abs(values).max()
+        box_resolved = max(tails) <= max(rtol * np.ptp(values), value_accuracy)
         at_box_end = np.where(x < 0, box_limits[:, 0] == ends[:, 0], box_limits[:, 1] == ends[:, 1])
         if (at_box_end | (np.abs(x) < 1)).all():
             if box_resolved or times_narrowed == 4:

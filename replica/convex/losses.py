@@ -229,8 +229,8 @@ class Loss:
         if not self.kinks and np.ptp(self.derivative(np.array([-1e-9, 1e-9]))) > (
             0.1 * np.abs(rho_values).max()
         ):
-            allowed_rho = "given where the derivative jumps, as here at 0: kinks=[0]"
-            raise InvalidArgument("kinks", self.kinks, allowed_rho)
+            allowed_kinks = "given where the derivative jumps, as here at 0: kinks=[0]"
+            raise InvalidArgument("kinks", self.kinks, allowed_kinks)
         if self.kinks and self.pieces is None:
             rho_pieces = quadratic_pieces(self.value, self.derivative, self.kinks)
             object.__setattr__(self, "pieces", rho_pieces)

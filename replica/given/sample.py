@@ -170,8 +170,8 @@ class FeatureSample(Described):
         for k in np.flatnonzero((row_0 == np.rint(row_0)) & (len(self.labels) > 2)).tolist():
             is_id, x = feature_names[k] in ("id", "index"), self.features[:, k]
             steps = np.diff(np.sort(x) if is_id else x)
-            in_steps = steps[0] >= 1 and (is_id or (steps == steps[0]).all())
-            numbering += [k] * bool(in_steps and ((steps >= 1) & (steps == np.rint(steps))).all())
+            are_whole = bool(((steps >= 1) & (steps == np.rint(steps))).all())
+            numbering += [k] * (are_whole and (is_id or bool(np.ptp(steps) == 0)))
         return numbering
 
     @property

@@ -133,8 +133,8 @@ def check_call(function: Function) -> Function:
             foreign = [one for one in unknown if OUR_NAMES.get(one, "").split(",")[0] in arguments]
             check_names(function_name, arguments, foreign if any_name else unknown)
         if needs_lam and "alpha" in given and "lam" not in given:
-            lam_advice = "alpha/p of scikit-learn; alpha is n/d, and features take samples=n"
-            raise TypeError(f"{function_name}() needs lam, the penalty: {lam_advice}")
+            lam_advice = "the penalty (scikit-learn's alpha over p); alpha here is n/d"
+            raise TypeError(f"{function_name}() needs lam, {lam_advice}, and features take samples")
         for name in NUMERICAL_OPTIONS.keys() & given.keys():
             if given[name] is not getattr(parameters.get(name), "default", None):
                 given[name] = NUMERICAL_OPTIONS[name](given[name])

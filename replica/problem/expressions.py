@@ -9,6 +9,7 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, cast
@@ -164,12 +165,15 @@ def function_hint(text: str) -> str:
     >>> function_hint("z1^3 - 2x").partition("; ")[2]
     'did you mean z1**3 - 2*x?'
     """
-    words = re.findall(r"(?<![\w.])[A-Za-z_]\w*", text)
-    known_names = re.compile("|".join([r"x|z[1-4]|exp|he\d{1,2}", *ACTIVATIONS]))
-    unknown_word = next((word for word in words if not known_names.fullmatch(word)), "")
     as_python = re.sub(r"(?<![\w.])(\d+\.?\d*|\.\d+) *(?=[a-z(])(?!e[-+\d])", r"\1*", text)
     as_python = as_python.replace("^", "**")
-    meant = f"; did you mean {shorten(as_python)}?" * (as_python != text)
+    words = re.findall(r"(?<![\w.])[A-Za-z_]\w*", as_python)
+    known_names = re.compile("|".join([r"x|z[1-4]|exp|he\d{1,2}", *ACTIVATIONS]))
+    unknown_word = next((word for word in words if not known_names.fullmatch(word)), "")
+    meant = ""
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        ast.parse(as_python, mode="eval")
+        meant = f"; did you mean {shorten(as_python)}?" * (as_python != text and "he" not in text)
     if unknown_word:
         meant = f"; {shorten(unknown_word)!r} is unknown{hint(unknown_word, ACTIVATIONS)}"
     return (

@@ -48,7 +48,8 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
             allowed_classes = f"those of the labels, each once: {shorten_list(class_values)}"
             raise InvalidArgument("classes", classes, allowed_classes)
         if len(names) > max(most_classes, len(y) / 2):
-            allowed = "of two rows or more each, on average (classes=() if labels are numbers)"
+            allowed = "of two rows or more each, on average, where there are more than "
+            allowed += f"{most_classes} (classes=() if labels are numbers)"
             raise InvalidArgument("classes", f"{len(names)} classes of {len(y)} rows", allowed)
         class_values = names
     elif y.dtype.kind == "f" and class_values.tolist() != [0, 1]:

@@ -88,8 +88,8 @@ class TrainedRows:
     @property
     def steps(self) -> list[slice]:
         """Indices of each step in the pencil."""
-        pencil_step = 2 * self.groups
-        return [slice(t * pencil_step, (t + 1) * pencil_step) for t in range(len(self.batches))]
+        step_length = 2 * self.groups
+        return [slice(t * step_length, (t + 1) * step_length) for t in range(len(self.batches))]
 
     @cached_property
     def links(self) -> Array:

@@ -156,11 +156,11 @@ def known_inputs(step: Step, t: int, spike_unit: Array) -> KnownInputs:
     D, outside_length = step.known_dimension, np.linalg.norm(spike_unit[step.known_dimension :])
     spike_cosines = spike_unit[:D, None]
     u_components = Components.from_law(step.inputs, spike_cosines, step.labels_at(t).combinations)
-    known = u_components.basis
+    basis = u_components.basis
     if outside_length > SHORT:  # u has a part outside the D coordinates
-        u_outside = np.append(outside_length, -spike_cosines[:, 0] @ known[:, 1:] / outside_length)
-        known = np.vstack([known, u_outside])
-    return KnownInputs(step.inputs, u_components, known)
+        u_outside = np.append(outside_length, -spike_cosines[:, 0] @ basis[:, 1:] / outside_length)
+        basis = np.vstack([basis, u_outside])
+    return KnownInputs(step.inputs, u_components, basis)
 
 
 def law_of_residuals(

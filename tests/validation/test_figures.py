@@ -269,8 +269,8 @@ def test_staircase():
 
 @pytest.mark.slow
 def test_networks_on_the_way_to_their_limit():
-    """gelu networks of two steps, at d = 100, are less than half as wrong as their limit, in theory
-    and simulated; the theory tends to the limit from the largest dimension."""
+    """gelu networks of two steps are less than half as wrong as in their limit in theory, at d =
+    100, and less than .6 simulated, at d = 200; their theory rises with d."""
     data = values("dimension")
     steps = data["panels"][0]["series"]["network"]
     assert steps["line"][0] < 0.5 * steps["limit"]

@@ -139,8 +139,8 @@ def minimise_objective(Z: Array, y: Array, lam: float, loss: Loss, intercept: bo
     if has_two_slopes(loss):
         now, gap_goal = SmoothedLoss(y, loss, np.zeros(n), 0.3 / size_of_labels), 0.1 * RELATIVE_GAP
     elif loss.jumps:
-        loss_allowed = "one with a continuous derivative, or a named one, here"
-        raise InvalidArgument("loss", loss.name, loss_allowed)
+        allowed_loss = "one with a continuous derivative, or a named one, here"
+        raise InvalidArgument("loss", loss.name, allowed_loss)
     a, b, f = np.zeros(p), 0.0, np.zeros(n)
     best_readout, refinements = Fitted(a, b, np.nan, np.inf, 0.0), 0
     for _ in range(200):  # the gap says whether they were enough

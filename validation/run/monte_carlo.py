@@ -127,9 +127,9 @@ def _given_fields(
         samples = np.rint(
             samples_of(problem, samples_argument, positive(samples_argument, samples))
         ).astype(int)
-    most_n = len(problem.labels) - 1 if isinstance(problem, FeatureSample) else draws.HUGE
-    meaning = "samples of the readout"
+    most_n, meaning = draws.HUGE, "samples of the readout"
     if isinstance(problem, FeatureSample):
+        most_n = len(problem.labels) - 1
         meaning += f"; of the {most_n + 1} rows one or more are left to test"
     typed_n = np.atleast_1d(samples).tolist()
     sample_sizes = tuple(draws.whole_number("samples", n, 1, meaning, most_n) for n in typed_n)
