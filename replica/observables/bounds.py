@@ -287,10 +287,10 @@ def bounds(
         return bounds_of_model(model, *accuracies)
     if problem.step is None:
         raise InvalidArgument("eta", eta, "left out: an sRF has no learning rate")
-    etas = axis("eta", eta)
-    each = tuple(bounds_of_model(model.model_at(eta=float(rate)), *accuracies) for rate in etas)
+    eta_axis = axis("eta", eta)
+    each = tuple(bounds_of_model(model.model_at(eta=float(rate)), *accuracies) for rate in eta_axis)
     lower, upper = np.array([(rate_bound.lower, rate_bound.upper) for rate_bound in each]).T
-    return BoundsOverEta(etas, lower, upper, each[0].linear, each)
+    return BoundsOverEta(eta_axis, lower, upper, each[0].linear, each)
 
 
 @check_call
@@ -341,11 +341,11 @@ def best_bounds(
         check_time()
         return rate_bounds
 
-    def search_eta(name: str) -> tuple[float, bool, Bounds]:
-        """Rate at which the bound ``name`` is lowest, whether at an end of the range, and the
+    def search_eta(bound: str) -> tuple[float, bool, Bounds]:
+        """Rate at which ``bound`` is lowest, whether at an end of the range, and the
         bounds there."""
         rates = [logarithms("eta", eta, 2 * ETA_SCAN)]
-        local = minima(lambda x: np.array([getattr(bounds_at(e), name) for e in np.exp(x)]), rates)
+        local = minima(lambda x: np.array([getattr(bounds_at(e), bound) for e in np.exp(x)]), rates)
         if not local:
             raise ConvergenceError("no bound could be computed in the range of eta", None)
         best_rate = float(np.exp(local[0].argmin[0]))
@@ -486,8 +486,8 @@ def _fits_at_biases(
     pairs = (tables(model.with_bias(bias)) for bias in biases)
     # as far as there are both
     settled_fits = settle(zip(*pairs, strict=False), BoundFits.on, relative_change, quadrature_tol)
-    status = Status.CONVERGED if settled_fits.converged else Status.QUADRATURE
-    return settled_fits.value._replace(biases=biases, change=settled_fits.change, status=status)
+    fit_status = Status.CONVERGED if settled_fits.converged else Status.QUADRATURE
+    return settled_fits.value._replace(biases=biases, change=settled_fits.change, status=fit_status)
 
 
 def linear_error(model: SpikedRandomFeatures) -> float:
@@ -497,8 +497,8 @@ def linear_error(model: SpikedRandomFeatures) -> float:
     h0 = model.student.moments(model.geometry.bias, np.ones_like(model.geometry.bias)).mean
     has_constant = model.intercept or model.train_bias or bool(np.abs(h0).max() > 1e-12)
     # of the coordinates, with the constant first where there is one
-    term_count = len(target_law.first) + 1
-    gram = np.empty((term_count, term_count))
+    linear_terms = len(target_law.first) + 1
+    gram = np.empty((linear_terms, linear_terms))
     gram[0], gram[1:, 0], gram[1:, 1:] = 1.0, target_law.inputs, target_law.second
     gram[0, 1:], C_1 = target_law.inputs, np.append(target_law.mean, target_law.first)
     terms = slice(None if has_constant else 1, None)

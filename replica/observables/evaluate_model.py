@@ -115,13 +115,13 @@ def _at_own_dimension(
         limit_model = replace(model, dimension=np.inf)
         reused = evaluate(limit_model, alpha, lam, quadrature_tol=tol, time_limit=time_limit)
         limit.store(np.arange(len(alpha)), **{name: getattr(reused, name) for name in OF_REUSED})
-    evaluation = evaluate_at_dimension(fresh_model, limit, alpha, lam, tol, time_limit)
+    at_dimension = evaluate_at_dimension(fresh_model, limit, alpha, lam, tol, time_limit)
     if model.reuse:
-        errors, of_limit = (np.array([e.test_error, e.train_error]) for e in (evaluation, limit))
+        errors, of_limit = (np.array([e.test_error, e.train_error]) for e in (at_dimension, limit))
         is_far_from_limit = np.abs(errors / of_limit - 1).max(axis=0) > farthest_of_reused
-        evaluation.flag(evaluation.converged & is_far_from_limit, Status.FAR_FROM_LIMIT)
-        evaluation.overlaps, evaluation.conjugates = unknown_overlaps(len(alpha))
-    return evaluation
+        at_dimension.flag(at_dimension.converged & is_far_from_limit, Status.FAR_FROM_LIMIT)
+        at_dimension.overlaps, at_dimension.conjugates = unknown_overlaps(len(alpha))
+    return at_dimension
 
 
 def _models_at_alphas(
@@ -130,10 +130,10 @@ def _models_at_alphas(
     """The points, each of the step that has its alpha; without overlaps, of which there may be
     other numbers."""
     evaluations = Evaluation(len(alpha))
-    for value in np.unique(alpha):
-        rows = np.flatnonzero(alpha == value)
-        one = evaluate(model.at_alpha(value), alpha[rows], lam[rows], **options)
-        evaluations.store(rows, **{name: getattr(one, name) for name in COLUMNS})
+    for model_alpha in np.unique(alpha):
+        alpha_rows = np.flatnonzero(alpha == model_alpha)
+        one = evaluate(model.at_alpha(model_alpha), alpha[alpha_rows], lam[alpha_rows], **options)
+        evaluations.store(alpha_rows, **{name: getattr(one, name) for name in COLUMNS})
     return evaluations
 
 
@@ -150,15 +150,15 @@ def _at_trained_bias(
         """Some points at one bias; their training objectives and slopes, (2, P)."""
         biased_model, a, b = model.with_bias(bias, train_bias=True), alpha[rows], lam[rows]
         result = evaluate_at_bias(biased_model, a, b, loss, tol, seconds)
-        objective = training_objective(result.train_loss, result.overlaps, a, b, model.beta)
-        return result, np.array([objective, result.slope])
+        bias_objective = training_objective(result.train_loss, result.overlaps, a, b, model.beta)
+        return result, np.array([bias_objective, result.slope])
 
-    all_rows, square = list(range(len(alpha))), loss.is_square and not model.labels.channel
-    share = np.inf if square else time_limit / len(BIAS_SCAN)
+    all_rows, is_ridge = list(range(len(alpha))), loss.is_square and not model.labels.channel
+    scan_time = np.inf if is_ridge else time_limit / len(BIAS_SCAN)
     # to a rough tolerance: which of its cells hold a minimum is told by less
-    bias_scan = np.array([at_bias(float(bias), all_rows, 1e-3, share)[1] for bias in BIAS_SCAN])
+    bias_scan = np.array([at_bias(float(bias), all_rows, 1e-3, scan_time)[1] for bias in BIAS_SCAN])
     # errors, which depend on the bias linearly, are then known as well as otherwise
-    xtol = 1e-10 if square else 1e-6
+    xtol = 1e-10 if is_ridge else 1e-6
 
     best_points = Evaluation(len(alpha))
 
@@ -168,8 +168,8 @@ def _at_trained_bias(
         bias, scan_row = np.nan, bias_scan[..., row].T
         if time_left() > 0:
             bias = lowest_minimum(lambda t: fine_at(t)[1].ravel(), BIAS_SCAN, *scan_row, xtol=xtol)
-        result = fine_at(float(np.nan_to_num(bias)))[0]
-        best_points.store([row], **vars(result) | {"trained_bias": bias})
+        best_evaluation = fine_at(float(np.nan_to_num(bias)))[0]
+        best_points.store([row], **vars(best_evaluation) | {"trained_bias": bias})
         if np.isnan(bias):
             best_points.flag([row], Status.TIME if time_left() < 0 else Status.AT_EDGE)
 
@@ -201,59 +201,59 @@ def evaluate_at_bias(
             with deadline(time_limit):
                 _ = model.geometry  # a network's rows, once for all points
             if is_ridge:
-                result, all_points = Evaluation(len(alpha)), np.arange(len(alpha))
-                solve_on_level = partial(_solve_ridge, task, result)
-                solve_on_growing_tables(result, all_points, solve_on_level, 1, table_at(model, 0))
+                evaluated, all_points = Evaluation(len(alpha)), np.arange(len(alpha))
+                solve_level = partial(_solve_ridge, task, evaluated)
+                solve_on_growing_tables(evaluated, all_points, solve_level, 1, table_at(model, 0))
             else:
-                result = solve_convex(task, time_limit)
+                evaluated = solve_convex(task, time_limit)
     except GivenUp as given_up:
-        result = Evaluation(len(alpha))
-        result.flag(slice(None), given_up.status)
-    if not hasattr(result, "overlaps"):  # not even the first of the tables was made
-        result.overlaps, result.conjugates = unknown_overlaps(len(alpha))
-        return result
+        evaluated = Evaluation(len(alpha))
+        evaluated.flag(slice(None), given_up.status)
+    if not hasattr(evaluated, "overlaps"):  # not even the first of the tables was made
+        evaluated.overlaps, evaluated.conjugates = unknown_overlaps(len(alpha))
+        return evaluated
     table = table_at(model, 0)
     assert table is not None
     # A test error is a difference of terms of the size of the labels' power: of the squares that
     # (h - C)^2 - 2 P.g + S^2 has, C^2 + S^2 is at most twice that power and twice the error.
     label_power = table.label_power.sum() - (0.0 if is_ridge else table.noise)  # Eqs. (4.7), (4.11)
-    is_rounded = (result.test_error < IN_DOUBT * label_power) | (result.train_error < 0)
-    result.close(ridge_residual_tolerance if is_ridge else LOSS_RESIDUAL_TOLERANCE, is_rounded)
+    is_rounded = (evaluated.test_error < IN_DOUBT * label_power) | (evaluated.train_error < 0)
+    evaluated.close(ridge_residual_tolerance if is_ridge else LOSS_RESIDUAL_TOLERANCE, is_rounded)
     if model.labels.binary:
-        class_rows = np.flatnonzero(result.converged)
+        class_rows = np.flatnonzero(evaluated.converged)
         class_tol = (
             classification_tolerance if is_ridge else min(classification_tolerance, tol / 10)
         )
         with suppress(GivenUp), deadline(end_of_points - monotonic()):
-            class_error = classification_error(model, result.overlaps_at(class_rows), class_tol)
-            result.store(class_rows, classification_error=class_error)
+            class_error = classification_error(model, evaluated.overlaps_at(class_rows), class_tol)
+            evaluated.store(class_rows, classification_error=class_error)
     if len(table.kinds) != len(table.c):
-        result.overlaps = ridge.overlaps_of_groups(table, result.overlaps)
-        result.conjugates = ridge.conjugates_of_groups(table, result.conjugates)
-    return result
+        evaluated.overlaps = ridge.overlaps_of_groups(table, evaluated.overlaps)
+        evaluated.conjugates = ridge.conjugates_of_groups(table, evaluated.conjugates)
+    return evaluated
 
 
 def _solve_ridge(
-    task: Task, result: Evaluation, level: int, points: Indices, coarse: Any
+    task: Task, result: Evaluation, level: int, points: Indices, coarse_table: Any
 ) -> tuple[Table | None, Indices]:
     """Ridge regression at some ``points`` of a task on the table of a level, from where they were
-    found before, with the error of the ``coarse`` table before it; the table, and the points that
+    found before, with the error of the ``coarse_table`` before it; the table, and the points that
     need a larger one.  docs/theory.md 4"""
-    groups = len(coarse.c)
+    groups = len(coarse_table.c)
     node_size = groups**2 if groups * (groups + 3) / 2 <= LARGEST_MATRIX else 4 * groups
     if level > 1:
         check_time()
-        if 2 * coarse.weights.size * node_size >= LARGEST_TABLE:  # mostly twice the last
+        if 2 * coarse_table.weights.size * node_size >= LARGEST_TABLE:  # mostly twice the last
             raise GivenUp(Status.MEMORY)
-    table = table_at(task.model, level)
-    if table is None:
+    ridge_table = table_at(task.model, level)
+    if ridge_table is None:
         return None, points[:0]
-    chunk_points = max(1, CHUNK // (table.weights.size * len(table.c) ** 2))
+    chunk_points = max(1, CHUNK // (ridge_table.weights.size * len(ridge_table.c) ** 2))
     for rows in (points[i : i + chunk_points] for i in range(0, len(points), chunk_points)):
         found_before = result.converged[rows].all()
-        start = (result.overlaps.V1[rows], result.overlaps.V2[rows]) if found_before else None
+        ridge_start = (result.overlaps.V1[rows], result.overlaps.V2[rows]) if found_before else None
         alpha, lam = task.alpha[rows], task.lam[rows]
-        ridge_point = ridge.solve_points(table, alpha, lam, start, coarse)
+        ridge_point = ridge.solve_points(ridge_table, alpha, lam, ridge_start, coarse_table)
         is_solved, results = ridge_point.status == Status.CONVERGED, ridge_point._asdict()
         ridge_test, ridge_train = results.pop("errors")
         result.store(
@@ -261,14 +261,14 @@ def _solve_ridge(
             **results,
             test_error=ridge_test,
             train_error=ridge_train,
-            loss_error=(ridge_test + table.noise) / 2,
+            loss_error=(ridge_test + ridge_table.noise) / 2,
             train_loss=ridge_train / 2,
-            nodes=table.weights.size,
+            nodes=ridge_table.weights.size,
             converged=is_solved,
             open=~(is_solved & (ridge_point.quadrature_error <= task.tol)),
         )
         if task.model.train_bias:
-            ridge_score = partial(ridge_scores, table)
-            slope = slope_in_bias(task.model, table, alpha, ridge_point.overlaps, ridge_score)
+            ridge_score = partial(ridge_scores, ridge_table)
+            slope = slope_in_bias(task.model, ridge_table, alpha, ridge_point.overlaps, ridge_score)
             result.store(rows, slope=slope)
-    return table, points[result.open[points] & result.converged[points]]
+    return ridge_table, points[result.open[points] & result.converged[points]]

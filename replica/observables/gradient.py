@@ -56,8 +56,8 @@ class Gradient(AtPoint):
     status: Status
 
     def _facts(self) -> dict[str, Any]:
-        slopes = {name: in_words(getattr(self, name)) for name in ("test_error", "train_error")}
-        return slopes | {"status": self.status.value}
+        gradients = {name: in_words(getattr(self, name)) for name in ("test_error", "train_error")}
+        return gradients | {"status": self.status.value}
 
     def _rows(self) -> list[dict[str, Any]]:
         return [
@@ -120,8 +120,8 @@ def gradient(
     """
     model = model_of(problem, beta, theory, given=Given, samples=samples)
     if isinstance(problem, Given):
-        name, samples_typed = asked(problem, alpha, samples)
-        number(name, samples_typed)
+        samples_name, samples_typed = asked(problem, alpha, samples)
+        number(samples_name, samples_typed)
         if problem.outputs > 1:
             allowed_here = "of one output for derivatives: numbers, or two classes"
             raise InvalidArgument("labels", f"{problem.outputs} outputs", allowed_here)
@@ -129,19 +129,19 @@ def gradient(
             # the scale of errors beyond the rows depends on lam
             problem = classes_of(problem) if beyond(problem, samples) else problem
         layer, points = solve_layer(problem, alpha, samples, lam, loss, quadrature_tol, time_limit)
-        parameters = {name: float(samples_typed), "lam": layer.lam}
+        parameters = {samples_name: float(samples_typed), "lam": layer.lam}
         errors_near = partial(_layer_errors, points, layer, parameters)
-        rows = getattr(points.given, "rows", None) or np.inf
+        most_samples = getattr(points.given, "rows", None) or np.inf
         with deadline(time_limit), np.errstate(all="ignore"):
-            return _gradient(layer, errors_near, parameters, 4, LOSS_AGREEMENT, rows)
+            return _gradient(layer, errors_near, parameters, 4, LOSS_AGREEMENT, most_samples)
     # with other losses a dimension is the price of m, as of an sRF
     refuse_options(problem, "alpha0", "train_bias", *["dimension"] * as_loss(loss).is_square)
     if model.rows is not None and len(model.geometry.c) > 1 and not model.reuse:
         allowed_here = "srf here: neurons of the network differ in their first-step readout or bias"
         raise InvalidArgument("theory", "network", allowed_here)
     with deadline(time_limit):
-        accuracy: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
-        point = solve(model, alpha=alpha, lam=lam, loss=loss, **accuracy)
+        point_options: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
+        point = solve(model, alpha=alpha, lam=lam, loss=loss, **point_options)
         return _model_slopes(problem if model.rows is None else model, point, quadrature_tol)
 
 
@@ -178,8 +178,8 @@ def _gradient(
     agree so closely: in part of the slope, and of the error over the parameter or its unit, 1.
     They are on both sides or, where a bound is close, on one."""
     slopes: dict[str, Slopes] = dict.fromkeys(parameters, (np.nan, np.nan))
-    status, errors_here = point.status, np.array([point.test_error, point.train_error])
-    ranges = {"gamma": (-1.0, 1.0), "samples": (0.0, most_samples)}
+    gradient_status, errors_here = point.status, np.array([point.test_error, point.train_error])
+    parameter_ranges = {"gamma": (-1.0, 1.0), "samples": (0.0, most_samples)}
     # where there is no step, as a spike is another number of groups, and at the ends of gamma,
     # as g grows like the root of the distance, there are none
     no_slope_at = {"eta": (0.0,), "gamma": (-1.0, 1.0)}
@@ -193,18 +193,18 @@ def _gradient(
                 scale = max(abs(value), 0.0 if name in without_unit else 1.0)
                 # at r = 0, where errors jump, differences on one side tell, with the point itself
                 slope_sides = (-np.inf, 0.0) if value < 0 else (0.0, np.inf)
-                low, high = ranges.get(name, slope_sides)
-                below, above = value - low < 0.1 * scale, high - value < 0.1 * scale
+                range_low, range_high = parameter_ranges.get(name, slope_sides)
+                below, above = value - range_low < 0.1 * scale, range_high - value < 0.1 * scale
                 floor = np.maximum(agreement[1] * errors_here / max(abs(value), 1.0), 1e-300)
                 tolerances = {"rtol": agreement[0], "atol": 1.0}
                 how = {"order": order, "tolerances": tolerances, "step_direction": below - above}
                 slopes[name] = _slopes(partial(errors, name), value, 0.02 * scale, floor, **how)
             if not np.isfinite([*slopes.values()]).all():
-                status = Status.NO_DERIVATIVE
+                gradient_status = Status.NO_DERIVATIVE
         except GivenUp as given_up:
-            status = given_up.status
+            gradient_status = given_up.status
     test_slopes, train = ({name: slope[i] for name, slope in slopes.items()} for i in range(2))
-    return Gradient(point, test_slopes, train, status)
+    return Gradient(point, test_slopes, train, gradient_status)
 
 
 def _slopes(
@@ -215,49 +215,49 @@ def _slopes(
     from scipy.differentiate import derivative
 
     @cache
-    def errors_at(near_value: float) -> Array:
+    def scaled_errors_at(near_value: float) -> Array:
         with suppress(InvalidArgument):  # past a bound
             return errors(near_value) / floor
         return np.full(2, np.nan)
 
-    scaled = np.vectorize(lambda x, which: errors_at(float(x))[which], otypes=[float])
+    scaled = np.vectorize(lambda x, which: scaled_errors_at(float(x))[which], otypes=[float])
     # at interpolation errors turn steeply: smaller steps are then tried from the start
     for first_step in step * 0.25 ** np.arange(6 if how["order"] > 4 else 1):
-        found = derivative(scaled, [value] * 2, args=([0, 1],), initial_step=first_step, **how)
-        if found.success.all():
+        difference = derivative(scaled, [value] * 2, args=([0, 1],), initial_step=first_step, **how)
+        if difference.success.all():
             break
-    return tuple(np.where(found.success, found.df * floor, np.nan).tolist())
+    return tuple(np.where(difference.success, difference.df * floor, np.nan).tolist())
 
 
 def _layer_errors(points: ReadoutPoints, point: Solution, parameters: dict[str, float]) -> ErrorsAt:
     """The errors of a given layer near a point, of samples or alpha and lam, on its strata."""
-    stratified, (typed, _) = points.given, parameters.values()
-    assert stratified is not None
+    stratified_layer, (typed_samples, _) = points.given, parameters.values()
+    assert stratified_layer is not None
 
-    def errors(field: str, near_value: float) -> Array:
+    def layer_errors_near(field: str, near_value: float) -> Array:
         near_n, near_lam = (parameters | {field: near_value}).values()
         # errors are subtracted, and have to be solved far beyond the differences
-        near_n *= point.samples / typed
-        neighbour = solve_point(stratified, point.loss, near_n, near_lam, points.last, 1e-11)
-        neighbour_errors = errors_at(stratified, neighbour, point.loss)[0][:2]
+        near_n *= point.samples / typed_samples
+        neighbour = solve_point(stratified_layer, point.loss, near_n, near_lam, points.last, 1e-11)
+        neighbour_errors = errors_at(stratified_layer, neighbour, point.loss)[0][:2]
         return neighbour_errors if neighbour.status is Status.CONVERGED else np.full(2, np.nan)
 
-    return errors
+    return layer_errors_near
 
 
 def _ridge_errors(problem: Problem, point: Solution) -> ErrorsAt:
     """The errors of ridge regression near a point, on the nodes of its table."""
     slope_table = table_of_size(point.model, point.nodes)
 
-    def ridge_errors_near(parameter: str, value: float) -> Array:
+    def ridge_errors_near(parameter: str, near_value: float) -> Array:
         check_time()
         at, near_table = {"alpha": point.alpha, "lam": point.lam}, slope_table
         if parameter in at:
-            at[parameter] = value
+            at[parameter] = near_value
         elif parameter == "beta":
-            near_table = replace(slope_table, beta=value)
+            near_table = replace(slope_table, beta=near_value)
         else:
-            near_model = problem.model_at(**{"beta": point.model.beta, parameter: value})
+            near_model = problem.model_at(**{"beta": point.model.beta, parameter: near_value})
             near_table = tabulate_at(near_model, slope_table.places, slope_table.weights)
         ridge_point = ridge.solve_points(near_table, np.array([at["alpha"]]), np.array([at["lam"]]))
         return np.where(ridge_point.status == Status.CONVERGED, ridge_point.errors, np.nan)[:, 0]

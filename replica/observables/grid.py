@@ -96,8 +96,8 @@ def _choices(name: str, values: Any) -> Array:
 
 def places_on_grid(axes: Mapping[str, Array]) -> list[dict[str, Any]]:
     """The values of each combination of the fields in ``axes``, the last varying fastest."""
-    combinations = itertools.product(*(axis_values.tolist() for axis_values in axes.values()))
-    return [dict(zip(axes, grid_values, strict=True)) for grid_values in combinations]
+    grid_combinations = itertools.product(*(axis_values.tolist() for axis_values in axes.values()))
+    return [dict(zip(axes, grid_values, strict=True)) for grid_values in grid_combinations]
 
 
 def point_axis(model: Problem | Given, alpha: Any, samples: Any) -> tuple[str, Any]:
@@ -124,7 +124,7 @@ def model_grid(
 
 def models_on_grid(problem: Problem, axes: Mapping[str, Array]) -> list[SpikedRandomFeatures]:
     """Models of all combinations; InvalidArgument for a parameter of the step that is missing."""
-    return [problem.model_at(**values) for values in places_on_grid(axes)]
+    return [problem.model_at(**grid_values) for grid_values in places_on_grid(axes)]
 
 
 def data_set(
@@ -233,9 +233,9 @@ class Grid:
         """The points at the first, the middle and the last value of every axis."""
         axis_sizes = {name: values.size for name, values in self.axes.items()}
         kept = {name: [*dict.fromkeys((0, n // 2, n - 1))] for name, n in axis_sizes.items()}
-        shape = [*axis_sizes.values()]
-        points = np.arange(np.prod(shape)).reshape(shape)[np.ix_(*kept.values())].ravel()
-        points_of_model = np.prod(shape) // len(self.models)  # whose axes are the last
+        grid_shape = [*axis_sizes.values()]
+        points = np.arange(np.prod(grid_shape)).reshape(grid_shape)[np.ix_(*kept.values())].ravel()
+        points_of_model = np.prod(grid_shape) // len(self.models)  # whose axes are the last
         return replace(
             self,
             axes={name: values[kept[name]] for name, values in self.axes.items()},
@@ -250,31 +250,31 @@ class Grid:
         error_name = headline_error(self.models[0])
 
         def change(name: str, model: Any, alpha: Array, lam: Array, errors: Array) -> Array:
-            def solved(other: SpikedRandomFeatures) -> Array:
+            def solved_errors(other: SpikedRandomFeatures) -> Array:
                 return _solved_columns([other], alpha, lam, self.losses, **settings)[error_name]
 
-            return CHANGES[name].of(model, errors, solved)
+            return CHANGES[name].of(model, errors, solved_errors)
 
         blocks = [*self._blocks(self.columns[error_name])]
         changes = {name: np.concatenate([change(name, *one) for one in blocks]) for name in names}
         return replace(self, columns=self.columns | changes)
 
-    def _blocks(self, errors: Array) -> Iterator[tuple[Any, Array, Array, Array]]:
-        """Model, alpha, lam and ``errors`` of the points of every model; of every point by itself
+    def _blocks(self, all_errors: Array) -> Iterator[tuple[Any, Array, Array, Array]]:
+        """Model, alpha, lam and ``all_errors`` of the points of each model; of a point by itself
         where the best lam or eta is searched."""
         best_values = {name: self.columns[name] for name in ("lam", "eta") if name in self.columns}
-        points_per_model = len(errors) // len(self.models)
+        points_per_model = len(all_errors) // len(self.models)
         if not best_values:
-            errors_of_models = np.split(errors, len(self.models))
+            errors_of_models = np.split(all_errors, len(self.models))
             for model, model_errors in zip(self.models, errors_of_models, strict=True):
                 yield model, self.axes["alpha"], self.axes["lam"], model_errors
             return
-        for k, place in enumerate(places_on_grid(self.axes)):
-            found = place | {name: values[k] for name, values in best_values.items()}
+        for k, grid_place in enumerate(places_on_grid(self.axes)):
+            found = grid_place | {name: values[k] for name, values in best_values.items()}
             model = self.models[k // points_per_model]
             if np.isfinite(found.get("eta", np.nan)):
                 model = model.model_at(eta=float(found["eta"]))
-            yield model, np.array([found["alpha"]]), np.array([found["lam"]]), errors[k : k + 1]
+            yield model, np.array([found["alpha"]]), np.array([found["lam"]]), all_errors[k : k + 1]
 
 
 @check_call
@@ -293,24 +293,24 @@ def solve_grid(
     ``settings`` are the workers, the progress, which is called with (done, total) after each block
     of points, and options of :func:`replica.observables.evaluate_model.evaluate`.
     """
-    name, value = point_axis(problem, alpha, samples)
+    name, axis_values = point_axis(problem, alpha, samples)
     model_axes, models = model_grid(problem, grids or {})
     losses = named("loss", loss, as_loss)
     loss_axis = {"loss": np.array([one.name for one in losses])} if is_list(loss) else {}
-    axes = model_axes | loss_axis | {name: positive(name, value), "lam": positive("lam", lam)}
-    most = 10**7  # points, whose results take 5 GB
-    check_points("a grid", (values.size for values in axes.values()), most)
+    axes = model_axes | loss_axis | {name: positive(name, axis_values), "lam": positive("lam", lam)}
+    most_points = 10**7  # points, whose results take 5 GB
+    check_points("a grid", (values.size for values in axes.values()), most_points)
     is_given = isinstance(problem, Given)
     alpha_or_n = samples_of(problem, name, axes[name]) if is_given else axes[name]
     columns = _solved_columns(models, alpha_or_n, axes["lam"], losses, **settings)
     if not is_given and (failed := ~columns["converged"]).any():
-        theory_name = "sRF" if models[0].rows is None else "network"
+        grid_theory = "sRF" if models[0].rows is None else "network"
         at_d = f" at d = {models[0].dimension:g}" if np.isfinite(models[0].dimension) else ""
         grid_reasons = reasons_text(columns["status"][failed])
         grid_warning = "%d of %d points did not converge (theory of the %s%s): %s"
-        logger.warning(grid_warning, failed.sum(), failed.size, theory_name, at_d, grid_reasons)
-    single = scalar_arguments(**grids or {}, **{name: value}, lam=lam)
-    return Grid(problem, axes, models, columns, losses, single)
+        logger.warning(grid_warning, failed.sum(), failed.size, grid_theory, at_d, grid_reasons)
+    single_axes = scalar_arguments(**grids or {}, **{name: axis_values}, lam=lam)
+    return Grid(problem, axes, models, columns, losses, single_axes)
 
 
 def _solved_columns(
@@ -334,8 +334,8 @@ def _solved_columns(
     if is_given:
         settings["partial_results"] = partial_results
     if is_given and progress is not None:
-        advance, done, count = progress, itertools.count(1), len(a) * len(losses)
-        settings["advance"] = lambda: advance(next(done), count)
+        advance_grid, points_done, point_count = progress, itertools.count(1), len(a) * len(losses)
+        settings["advance"] = lambda: advance_grid(next(points_done), point_count)
         progress = None
     # Of a loss other than the square, 64 points take some seconds: more cost less each, fewer leave
     # workers idle.  The last digits depend on it, so it is the same for any number of workers.
@@ -349,8 +349,8 @@ def _solved_columns(
 
     def missing(block: int) -> dict[str, Array]:
         """Columns of the points of a block, as not solved."""
-        count = len(grid_blocks[block].args[2])
-        return {name: np.full(count, value) for name, value in unsolved_row([*shown]).items()}
+        point_count = len(grid_blocks[block].args[2])
+        return {name: np.full(point_count, value) for name, value in unsolved_row([*shown]).items()}
 
     block_columns = computed(grid_blocks, workers, progress, missing if partial_results else None)
     return {name: np.concatenate([columns[name] for columns in block_columns]) for name in shown}
@@ -367,26 +367,26 @@ def computed(
     if not (isinstance(workers, (int, np.integer)) and workers >= 1):
         raise InvalidArgument("workers", workers, "a whole number of processes, 1 or more")
     task_results: dict[int, Any] = {}
-    cells, count = range(len(tasks)), len(tasks)
-    results = executors.run_all(lambda i: tasks[i](), cells, None, min(workers, count))
+    task_indices, task_count = range(len(tasks)), len(tasks)
+    finished = executors.run_all(lambda i: tasks[i](), task_indices, None, min(workers, task_count))
     try:
-        for task, result in results:
-            task_results[task] = result
-            if missing and isinstance(result, dict) and result.get("interrupted"):
+        for task, task_result in finished:
+            task_results[task] = task_result
+            if missing and isinstance(task_result, dict) and task_result.get("interrupted"):
                 raise KeyboardInterrupt
             if progress is not None:
-                progress(len(task_results), count)
+                progress(len(task_results), task_count)
     except KeyboardInterrupt:
         if missing is None or not task_results:
             raise
-        task_results = {task: missing(task) for task in cells} | task_results
-    return [task_results[task] for task in cells]
+        task_results = {task: missing(task) for task in task_indices} | task_results
+    return [task_results[task] for task in task_indices]
 
 
 def unsolved_row(names: Sequence[str], status: str = str(Status.INTERRUPTED)) -> dict[str, Any]:
     """The columns of these ``names`` of a point that was not solved."""
-    known = {"converged": False, "status": status, "iterations": 0, "at_edge": ""}
-    return {name: known.get(name, np.nan) for name in names}
+    unsolved_values = {"converged": False, "status": status, "iterations": 0, "at_edge": ""}
+    return {name: unsolved_values.get(name, np.nan) for name in names}
 
 
 def status_text(status: Any) -> str:
@@ -400,9 +400,9 @@ def _columns(
     """Columns of these ``names`` of the points of one block, (P,) each, and whether Ctrl-C ended
     it."""
     if isinstance(model, Given):
-        points = layer_points(model, alpha, lam, **settings)
-        results, interrupted = points.columns, points.interrupted
+        layer_results = layer_points(model, alpha, lam, **settings)
+        block_results, interrupted = layer_results.columns, layer_results.interrupted
     else:
-        results, interrupted = vars(evaluate(model, alpha, lam, **settings)), False
-    columns = {name: results[name] for name in names} | {"interrupted": np.array(interrupted)}
+        block_results, interrupted = vars(evaluate(model, alpha, lam, **settings)), False
+    columns = {name: block_results[name] for name in names} | {"interrupted": np.array(interrupted)}
     return columns | {"status": np.array([status_text(status) for status in columns["status"]])}

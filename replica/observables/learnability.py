@@ -79,11 +79,11 @@ def learnability(
         raise InvalidArgument("direction", f"shape {target_directions.shape}", allowed)
     target_columns = target_directions.reshape(model.width, -1).T
     learned_parts = np.full(len(target_columns), np.nan)
-    settings = "square", quadrature_tol, time_limit
+    readout_settings = "square", quadrature_tol, time_limit
     with deadline(time_limit), suppress(GivenUp):
-        layer, readouts = solve_layer(model, alpha, samples, lam, *settings)
+        layer, readout_points = solve_layer(model, alpha, samples, lam, *readout_settings)
         if layer.converged:
-            learned_parts = _learned_parts(readouts, layer.samples, layer.lam, target_columns)
+            learned_parts = _learned_parts(readout_points, layer.samples, layer.lam, target_columns)
     return float(learned_parts[0]) if target_directions.ndim == 1 else learned_parts
 
 

@@ -69,8 +69,8 @@ class LearnedFunction(AtPoint):
 
     def _rows(self) -> list[dict[str, Any]]:
         kappa = drawn_kappa()
-        mean, variance = self.moments(kappa)
-        columns = {"kappa": kappa, "mean": mean, "variance": variance}
+        output_mean, output_variance = self.moments(kappa)
+        columns = {"kappa": kappa, "mean": output_mean, "variance": output_variance}
         columns |= {name: getattr(self, name)(kappa) for name in ("target_mean", "target_variance")}
         return value_rows(columns)
 
@@ -127,14 +127,14 @@ class LearnedFunction(AtPoint):
 
     def _field(self, table: Table) -> Field:
         """The law of the output at the nodes of a table of all groups, none merged."""
-        overlaps = Overlaps(*(overlap[None] for overlap in self.point.overlaps))
-        return field_at_nodes(ridge.responses_of(table), overlaps)
+        point_overlaps = Overlaps(*(overlap[None] for overlap in self.point.overlaps))
+        return field_at_nodes(ridge.responses_of(table), point_overlaps)
 
 
 def value_rows(columns: dict[str, Array]) -> list[dict[str, Any]]:
     """Rows of a table of the ``columns``, of one length."""
-    rows = np.transpose([np.ravel(column) for column in columns.values()]).tolist()
-    return [dict(zip(columns, row, strict=True)) for row in rows]
+    value_lists = np.transpose([np.ravel(column) for column in columns.values()]).tolist()
+    return [dict(zip(columns, row_values, strict=True)) for row_values in value_lists]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

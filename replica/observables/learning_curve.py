@@ -131,25 +131,25 @@ def learning_curve(
     """
     if isinstance(model, Given):
         refuse_limit_options(*grids, workers=workers, notes=notes)
-    points: dict[str, Any] = {"alpha": alpha, "samples": samples, "lam": lam}
+    typed_points: dict[str, Any] = {"alpha": alpha, "samples": samples, "lam": lam}
     typed = {"lam": lam, "eta": grids.get("eta")}
     searched = [name for name, value in typed.items() if isinstance(value, str) and value == BEST]
     with progress_callback(progress, "points") as advance:
-        options: dict[str, Any] = {"time_limit": time_limit, "workers": workers}
-        options |= {"progress": advance, "quadrature_tol": quadrature_tol}
+        curve_options: dict[str, Any] = {"time_limit": time_limit, "workers": workers}
+        curve_options |= {"progress": advance, "quadrature_tol": quadrature_tol}
         if searched:
-            grid = at_best(model, searched, points, grids, loss, **options)
+            curve_grid = at_best(model, searched, typed_points, grids, loss, **curve_options)
         else:
-            grid = solve_grid(model, **points, grids=grids, loss=loss, **options)
-        grid = grid.with_changes(**options) if notes else grid
-        dataset = grid.dataset()
+            curve_grid = solve_grid(model, **typed_points, grids=grids, loss=loss, **curve_options)
+        curve_grid = curve_grid.with_changes(**curve_options) if notes else curve_grid
+        dataset = curve_grid.dataset()
     curve_notes = (
         notes_on(model, dataset) if isinstance(model, Given) else [ratio_note(dataset.alpha.values)]
     )
     for curve_note in filter(None, curve_notes):
         logging.getLogger(__name__).warning(curve_note)
-    if raise_on_failure and (failed := int((~dataset.converged).sum())):
-        raise ConvergenceError(f"{failed} points did not converge", dataset)
+    if raise_on_failure and (unsolved_n := int((~dataset.converged).sum())):
+        raise ConvergenceError(f"{unsolved_n} points did not converge", dataset)
     return dataset
 
 
@@ -171,11 +171,11 @@ def at_best(
     both, at every point of a grid."""
     of_square(loss)
     if quadrature_tol is not None:
-        allowed = f"left out where {BEST} parameters are searched"
-        raise InvalidArgument("quadrature_tol", quadrature_tol, allowed)
+        allowed_search = f"left out where {BEST} parameters are searched"
+        raise InvalidArgument("quadrature_tol", quadrature_tol, allowed_search)
     if "eta" in searched and "rate" in grids:
-        allowed = f"left out where the {BEST} eta is searched"
-        raise InvalidArgument("rate", grids["rate"], allowed)
+        allowed_search = f"left out where the {BEST} eta is searched"
+        raise InvalidArgument("rate", grids["rate"], allowed_search)
     name, value = point_axis(model, typed_points.get("alpha"), typed_points.get("samples"))
     point_values = {name: value} if "lam" in searched else {name: value, "lam": typed_points["lam"]}
     point_axes = {name: positive(name, values) for name, values in point_values.items()}
@@ -188,11 +188,11 @@ def at_best(
     row = partial(_best_point, names, best_search, time_limit=time_limit)
     tasks = [partial(row, one, **place) for one, place in itertools.product(models, curve_points)]
     unsolved = partial(unsolved_row, [*names, "at_edge"])
-    missing = (lambda _: unsolved()) if partial_results else None
-    best_rows = computed(tasks, workers, progress, missing)
-    refusals = [row for row in best_rows if isinstance(row, InvalidArgument)]
-    if len(refusals) == len(best_rows):
-        raise refusals[0]
+    missing_row = (lambda _: unsolved()) if partial_results else None
+    best_rows = computed(tasks, workers, progress, missing_row)
+    row_refusals = [row for row in best_rows if isinstance(row, InvalidArgument)]
+    if len(row_refusals) == len(best_rows):
+        raise row_refusals[0]
     best_rows = [row if isinstance(row, dict) else unsolved(status_text(row)) for row in best_rows]
     curve_columns = {key: np.array([row[key] for row in best_rows]) for key in best_rows[0]}
     scalar_axes = scalar_arguments(**curve_grids, **point_values)
@@ -200,17 +200,17 @@ def at_best(
 
 
 def _best_point(
-    names: list[str], search: Callable[..., Optimum], model: Any, **at: Any
+    names: list[str], best_search: Callable[..., Optimum], model: Any, **at: Any
 ) -> dict[str, Any] | InvalidArgument:
-    """Results at the point that a ``search`` finds, by their ``names``; or the refusal of its
+    """Results at the point that a ``best_search`` finds, by ``names``; or the refusal of its
     number of samples."""
     try:
-        best_at = search(model, **at)
+        best_at = best_search(model, **at)
     except ConvergenceError as error:
         return unsolved_row([*names, "at_edge"], str(getattr(error, "status", error)))
     except InvalidArgument as refusal:
         if refusal.name != "samples":
             raise
         return refusal
-    best = {name: getattr(best_at if name == "eta" else best_at.point, name) for name in names}
-    return best | {"status": best_at.point.status.value, "at_edge": " ".join(best_at.at_edge)}
+    best_row = {name: getattr(best_at if name == "eta" else best_at.point, name) for name in names}
+    return best_row | {"status": best_at.point.status.value, "at_edge": " ".join(best_at.at_edge)}

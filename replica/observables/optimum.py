@@ -93,24 +93,24 @@ class Optimum(AtPoint):
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """The test error around the optimum, along lam or eta or over both; a star at it."""
         searched = [name for name in ("lam", "eta") if np.isfinite(getattr(self.minima[0], name))]
-        grids = {name: getattr(self, name) * np.geomspace(0.01, 100, 41) for name in searched}
-        lam = grids.pop("lam", self.lam)
-        place = self.point.place | {"lam": lam}
-        curve = solve_grid(self.point.model, **place, grids=grids).dataset()
-        ax = plot_curve(curve, ax, error="test_error", train=False)
+        drawn_grids = {name: getattr(self, name) * np.geomspace(0.01, 100, 41) for name in searched}
+        optimum_lam = drawn_grids.pop("lam", self.lam)
+        optimum_place = self.point.place | {"lam": optimum_lam}
+        error_curve = solve_grid(self.point.model, **optimum_place, grids=drawn_grids).dataset()
+        ax = plot_curve(error_curve, ax, error="test_error", train=False)
         if len(searched) == 1:
-            note = f",\n{AT_END}" if self.at_edge else ""
-            mark_smallest(ax, self.test_error, {searched[0]: getattr(self, searched[0])}, note)
+            edge_note = f",\n{AT_END}" if self.at_edge else ""
+            mark_smallest(ax, self.test_error, {searched[0]: getattr(self, searched[0])}, edge_note)
         return add_legend(ax)
 
     def _facts(self) -> dict[str, Any]:
-        names = ("lam", "test_error") if np.isnan(self.eta) else ("lam", "eta", "test_error")
-        best_values = {name: getattr(self, name) for name in names}
+        best_names = ("lam", "test_error") if np.isnan(self.eta) else ("lam", "eta", "test_error")
+        best_values = {name: getattr(self, name) for name in best_names}
         edge_text = f"{', '.join(self.at_edge)}: at an end of the range searched or solved"
         at_edge = {"at_edge": edge_text} if self.at_edge else {}
         of_scale = bool(self.at_edge) and isinstance(self.point.model, FeatureSample)
-        notes = [*self.point.notes, *[BEST_AT_END] * of_scale]
-        note_facts = {"notes": "; ".join(notes)} if notes else {}
+        optimum_notes = [*self.point.notes, *[BEST_AT_END] * of_scale]
+        note_facts = {"notes": "; ".join(optimum_notes)} if optimum_notes else {}
         return best_values | at_edge | {"minima": f"{len(self.minima)} found"} | note_facts
 
     def _rows(self) -> list[dict[str, Any]]:
@@ -185,30 +185,30 @@ def optimal_lambda(
 def of_square(loss: Any) -> None:
     """Refuse a loss, or several, that is not the square."""
     if np.ndim(loss) > 0 or not as_loss(loss).is_square:
-        allowed = (
+        allowed_loss = (
             "the square where the best penalty or rate is searched: of another take the smallest "
             "loss_error of learning_curve over some lam (of replica curve or readout --lam "
             "0.001:10:9:log), or replica.sklearn.ProbeCurve(loss=...)"
         )
-        raise InvalidArgument("loss", getattr(loss, "name", loss), allowed)
+        raise InvalidArgument("loss", getattr(loss, "name", loss), allowed_loss)
 
 
 def _search_given(model: Given, at: dict[str, Any], axis: Array, how: dict[str, Any]) -> Optimum:
     """The lowest test error of a given layer over logarithms of lam: errors are not smooth enough
     for ``minima``, but to their tolerance.  Of classes it takes no covariances of outputs."""
-    searched, tol, rtol = model, None, 1e-3
+    searched_model, search_tol, search_rtol = model, None, 1e-3
     if isinstance(model, FeatureSample) and model.by_rows(at["samples"]):
         # there are no strata to refine: iterations are stopped at 2e-3 of what they change
-        searched, tol = replace(model, classes=() if model.classes else None), 0.02
-        rtol = 1e-4
+        searched_model, search_tol = replace(model, classes=() if model.classes else None), 0.02
+        search_rtol = 1e-4
 
-    def errors(x: Array) -> Array:
-        grid = solve_grid(searched, lam=np.exp(x), **at, quadrature_tol=tol)
+    def search_errors(x: Array) -> Array:
+        search_grid = solve_grid(searched_model, lam=np.exp(x), **at, quadrature_tol=search_tol)
         check_time()
-        return grid.columns["test_error"]
+        return search_grid.columns["test_error"]
 
     # a basin so shallow is the tolerance of errors
-    basins = minima(errors, [axis], rtol=rtol)
+    basins = minima(search_errors, [axis], rtol=search_rtol)
     return _optimum([_local_minimum(basin, ["lam"]) for basin in basins], lambda _: model, at | how)
 
 
@@ -264,52 +264,52 @@ def optimal_eta(
     log_axes = {"eta": logarithms("eta", eta, ETA_SCAN)}
     if lam is None:
         log_axes["lam"] = logarithms("lam_range", lam_range, LAM_SCAN // 2)
-    solve_options = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
+    point_options = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
     with deadline(time_limit):
         rated = lambda rate: model_of(step_model.model_at(eta=rate), alpha=alpha)  # noqa: E731
-        return _search(rated, alpha, log_axes, solve_options, lam, like=step_model)
+        return _search(rated, alpha, log_axes, point_options, lam, like=step_model)
 
 
 def _search(
     model: Callable[[float], SpikedRandomFeatures],
     alpha: float,
     axes: dict[str, Array],
-    accuracy: dict[str, Any],
+    point_options: dict[str, Any],
     lam: float | None = None,
     *,
     like: SpikedRandomFeatures,
 ) -> Optimum:
     """The lowest test error of ``model(eta)`` over the logarithms ``axes`` of lam and eta, or of
-    one of them, which is solved to this ``accuracy``.  All models are ``like`` one, but for the
+    one of them, which is solved with ``point_options``.  All models are ``like`` one, but for the
     rate."""
     number("alpha", alpha)
     fixed_logs = {"eta": np.full(1, np.nan)}  # in logarithms; that of no rate is never looked at
     if lam is not None:
         fixed_logs["lam"] = np.log([number("lam", lam)])
 
-    def errors(tol: float | None, *varied: Array) -> Array:
+    def search_errors(tol: float | None, *varied: Array) -> Array:
         check_time()
-        grid = fixed_logs | dict(zip(axes, varied, strict=True))
-        rates, penalties = np.exp(grid["eta"]).tolist(), np.exp(grid["lam"])
+        search_logs = fixed_logs | dict(zip(axes, varied, strict=True))
+        rates, penalties = np.exp(search_logs["eta"]).tolist(), np.exp(search_logs["lam"])
         alphas = np.full(penalties.size, float(alpha))
-        points = (evaluate(model(x), alphas, penalties, quadrature_tol=tol) for x in rates)
-        return np.reshape([point.test_error for point in points], [x.size for x in varied])
+        searched_points = (evaluate(model(x), alphas, penalties, quadrature_tol=tol) for x in rates)
+        return np.reshape([point.test_error for point in searched_points], [x.size for x in varied])
 
     # Relative tolerances of the error at the minimum: of its place on the tables searched, and
     # between these and ``solve``.  Points on reused samples, and of networks at their own
     # dimension, take a hundred times as long: their minimum is searched to 1e-3 of its error.
-    is_slow = like.reuse > 0 or np.isfinite(like.own_dimension)
-    rtol, error_change = (1e-4, 1e-3) if is_slow else (1e-10, 1e-10)
+    is_slow_search = like.reuse > 0 or np.isfinite(like.own_dimension)
+    search_rtol, error_change = (1e-4, 1e-3) if is_slow_search else (1e-10, 1e-10)
     # on first tables alone, unless a bias is trained or labels are +-1 at random; then on those
     # that resolve each point
     for tol in (None,) if like.train_bias or like.labels.channel else (np.inf, None):
-        basins = minima(partial(errors, tol), list(axes.values()), rtol=rtol)
+        basins = minima(partial(search_errors, tol), list(axes.values()), rtol=search_rtol)
         local_minima = [_local_minimum(basin, [*axes]) for basin in basins]
-        best = _optimum(local_minima, model, {"alpha": alpha} | accuracy, lam)
-        change = abs(local_minima[0].test_error - best.test_error)
-        if change <= error_change * best.test_error or not best.converged:
+        best_optimum = _optimum(local_minima, model, {"alpha": alpha} | point_options, lam)
+        optimum_change = abs(local_minima[0].test_error - best_optimum.test_error)
+        if optimum_change <= error_change * best_optimum.test_error or not best_optimum.converged:
             break
-    return best
+    return best_optimum
 
 
 def _local_minimum(basin: Minimum, names: Sequence[str]) -> LocalMinimum:
@@ -341,11 +341,11 @@ def _optimum(
 
 def logarithms(name: str, limits: tuple[float, float], count: int) -> Array:
     """Logarithms of ``count`` values, evenly spaced in them, between two ``limits``."""
-    allowed = "two positive numbers, the smaller first"
+    allowed_limits = "two positive numbers, the smaller first"
     try:
-        low, high = limits
-        low = number(name, low, 0, MAX_NUMBER, allowed, open_low=True)
-        high = number(name, high, low, MAX_NUMBER, allowed, open_low=True)
+        low_limit, high_limit = limits
+        low_limit = number(name, low_limit, 0, MAX_NUMBER, allowed_limits, open_low=True)
+        high_limit = number(name, high_limit, low_limit, MAX_NUMBER, allowed_limits, open_low=True)
     except (TypeError, ValueError):  # InvalidArgument is one, too: the limits are one argument
-        raise InvalidArgument(name, limits, allowed) from None
-    return np.linspace(np.log(low), np.log(high), count)
+        raise InvalidArgument(name, limits, allowed_limits) from None
+    return np.linspace(np.log(low_limit), np.log(high_limit), count)

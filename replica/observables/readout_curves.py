@@ -99,10 +99,10 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
         }
     samples = point_columns.get("samples", np.nan)  # none on a curve over alpha
     by_rows = model.by_rows(samples)
-    stderr = point_columns.get("test_error_stderr", np.nan * residual_degrees)
+    error_stderr = point_columns.get("test_error_stderr", np.nan * residual_degrees)
     few = residual_degrees < FEWEST_DEGREES
-    spread = stderr * model.taken(samples) ** 0.5
-    few_of_rows = few & (spread > LARGEST_SPREAD * point_columns["test_error"])
+    stderr_spread = error_stderr * model.taken(samples) ** 0.5
+    few_of_rows = few & (stderr_spread > LARGEST_SPREAD * point_columns["test_error"])
     few_of_rows |= residual_degrees < FEWEST_OF_ROWS
     # with few samples of a class errors are too low at small sensitivities, too
     sensitive = point_columns.get("classification_sensitivity", np.nan * residual_degrees)
@@ -116,7 +116,7 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
     loss = loss.name if isinstance(loss, Loss) else loss
     notes_of_all = dict.fromkeys(notes_of_sample(model), residual_degrees > -np.inf)
     guess = np.square(model.labels - model.intercept * model.labels.mean(axis=0)).mean(axis=0).sum()
-    is_guess = not np.any(point_columns["test_error"] + np.nan_to_num(stderr) < guess)
+    is_guess = not np.any(point_columns["test_error"] + np.nan_to_num(error_stderr) < guess)
     return notes_of_all | {
         FEW_DEGREES: few & np.logical_not(by_rows),
         FEW_ROW_DEGREES: few_of_rows & by_rows,
@@ -130,18 +130,18 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
 
 def notes_on(model: Given, dataset: Any) -> list[str]:
     """The notes of a curve, each with the numbers of samples of the points that have it."""
-    name, notes = "samples" if "samples" in dataset.coords else "alpha", []
+    sample_axis, curve_notes = "samples" if "samples" in dataset.coords else "alpha", []
     notes_of_points = notes_of(model, dataset)
     if isinstance(model, FeatureSample) and "at_edge" in dataset:
         notes_of_points[BEST_AT_END] = dataset.at_edge != ""
     for note, noted_points in notes_of_points.items():
-        where = (noted_points & dataset.converged).broadcast_like(dataset.converged)
-        if where.any():
-            each = np.unique(dataset[name].broadcast_like(where).values[where.values])
+        noted_at = (noted_points & dataset.converged).broadcast_like(dataset.converged)
+        if noted_at.any():
+            each = np.unique(dataset[sample_axis].broadcast_like(noted_at).values[noted_at.values])
             n_text = ", ".join(f"{n:g}" for n in each[:4]) + f" to {each[-1]:g}" * (len(each) > 4)
-            count_text = f"{int(where.sum())} of {where.size} points"
-            notes.append(f"{count_text}, at {name} {n_text}, have {note}")
-    return notes
+            noted_text = f"{int(noted_at.sum())} of {noted_at.size} points"
+            curve_notes.append(f"{noted_text}, at {sample_axis} {n_text}, have {note}")
+    return curve_notes
 
 
 def with_noted(model: Given, dataset: Any) -> Any:
@@ -159,20 +159,20 @@ def notes_of_sample(model: Given) -> list[str]:
     """Notes that all points of a sample have, on its rows; none of other models."""
     if not isinstance(model, FeatureSample):
         return []
-    sample_labels, notes = model.labels, []
+    sample_labels, sample_notes = model.labels, []
     if not (model.intercept or model.binary or model.classes):
         uncentred = np.abs(sample_labels.mean(axis=0)) > sample_labels.std(axis=0)
-        notes += [UNCENTRED] * bool(uncentred.any())
+        sample_notes += [UNCENTRED] * bool(uncentred.any())
     if model.outputs > 1 and model.classes is None:  # () says that they are numbers
         low = min(0, sample_labels.min())  # of one class against the rest 1 and -1
-        shares = low in (-1, 0) and np.allclose((sample_labels - low).sum(axis=1), 1 - low)
-        notes += [SHARES if shares else WHOLE] * bool(
-            shares or (sample_labels == np.rint(sample_labels)).all()
+        are_shares = low in (-1, 0) and np.allclose((sample_labels - low).sum(axis=1), 1 - low)
+        sample_notes += [SHARES if are_shares else WHOLE] * bool(
+            are_shares or (sample_labels == np.rint(sample_labels)).all()
         )
     numbering = (model.columns[k] if model.columns else k for k in model.numbering_columns)
-    notes += [ROW_NUMBERS.format(column) for column in numbering]
+    sample_notes += [ROW_NUMBERS.format(column) for column in numbering]
     many_repeated = model.repeated > 0.01 * len(sample_labels)  # fewer hardly change an error
-    return notes + [REPEATED_ROWS.format(model.repeated)] * many_repeated
+    return sample_notes + [REPEATED_ROWS.format(model.repeated)] * many_repeated
 
 
 def beyond_note(model: Given) -> str:
@@ -182,8 +182,8 @@ def beyond_note(model: Given) -> str:
 
 def beyond(model: Given, samples: Any) -> Any:
     """True where ``samples`` exceed the rows of a model that has rows."""
-    row_count = len(model.labels) if isinstance(model, FeatureSample) else np.inf
-    return samples > row_count
+    sample_rows = len(model.labels) if isinstance(model, FeatureSample) else np.inf
+    return samples > sample_rows
 
 
 def classes_of(model: FeatureSample) -> FeatureSample:
@@ -206,10 +206,10 @@ def meet_rows(
     with ``partial_results`` also after Ctrl-C, if other points are solved.
     """
     readout_columns = {name: column.copy() for name, column in points.columns.items()}
-    past = beyond(model, samples) & readout_columns["converged"]
-    if not (past.any() and isinstance(model, FeatureSample) and model.strata is None):
+    is_beyond = beyond(model, samples) & readout_columns["converged"]
+    if not (is_beyond.any() and isinstance(model, FeatureSample) and model.strata is None):
         return readout_columns
-    penalties, of = np.unique(lam[past], return_inverse=True)
+    penalties, of = np.unique(lam[is_beyond], return_inverse=True)
     most_rows = np.full(penalties.size, float(model.most_by_rows)), penalties, *accuracy
     models = model, classes_of(model)
     try:
@@ -217,26 +217,26 @@ def meet_rows(
             raise KeyboardInterrupt
         row_errors, by_class = (evaluate_readout(m, *most_rows).columns for m in models)
     except KeyboardInterrupt:
-        if not partial_results or (past == readout_columns["converged"]).all():
+        if not partial_results or (is_beyond == readout_columns["converged"]).all():
             raise
-        unsolved = {"converged": False, "status": Status.INTERRUPTED}
+        unsolved_values = {"converged": False, "status": Status.INTERRUPTED}
         row_errors = by_class = dict.fromkeys(readout_columns, np.full(penalties.size, np.nan)) | {
-            name: np.full(penalties.size, value) for name, value in unsolved.items()
+            name: np.full(penalties.size, value) for name, value in unsolved_values.items()
         }
     for name in ERRORS:
         # an error that is 0 tells no ratio
-        both = (row_errors[name] > 0) & (by_class[name] > 0)
-        ratio = readout_columns[name][past] / np.where(both, by_class[name], np.nan)[of]
-        readout_columns[name][past] = np.where(
-            both[of], ratio * row_errors[name][of], readout_columns[name][past]
+        both_known = (row_errors[name] > 0) & (by_class[name] > 0)
+        ratio = readout_columns[name][is_beyond] / np.where(both_known, by_class[name], np.nan)[of]
+        readout_columns[name][is_beyond] = np.where(
+            both_known[of], ratio * row_errors[name][of], readout_columns[name][is_beyond]
         )
-        stderr = f"{name}_stderr"
-        if stderr in readout_columns:
-            readout_columns[stderr][past] = ratio * row_errors[stderr][of]
-    for scale in (row_errors, by_class):
-        has_failed = ~scale["converged"] & (scale["status"] != Status.ALL_ROWS)
-        given_up = np.flatnonzero(past)[has_failed[of]]
-        readout_columns["status"][given_up] = scale["status"][of][has_failed[of]]
+        stderr_name = f"{name}_stderr"
+        if stderr_name in readout_columns:
+            readout_columns[stderr_name][is_beyond] = ratio * row_errors[stderr_name][of]
+    for scale_errors in (row_errors, by_class):
+        has_failed = ~scale_errors["converged"] & (scale_errors["status"] != Status.ALL_ROWS)
+        given_up = np.flatnonzero(is_beyond)[has_failed[of]]
+        readout_columns["status"][given_up] = scale_errors["status"][of][has_failed[of]]
         readout_columns["converged"][given_up] = False
         for name in [name for name in readout_columns if name.startswith(ERRORS)]:
             readout_columns[name][given_up] = np.nan
@@ -250,9 +250,9 @@ def has_classes(model: Given) -> bool:
 
 def refuse_limit_options(*grids: str, workers: int = 1, notes: bool = False) -> None:
     """Refuse for a given layer the options and ``grids`` of limits."""
-    for name, value, default in (("workers", workers, 1), ("notes", notes, False)):
-        if value != default:
-            raise InvalidArgument(name, value, "left out of given layers and features")
+    for limit_option, value, limit_default in (("workers", workers, 1), ("notes", notes, False)):
+        if value != limit_default:
+            raise InvalidArgument(limit_option, value, "left out of given layers and features")
     if grids:
         raise InvalidArgument("a grid", grids[0], "over samples (or alpha) and lam of given layers")
 
@@ -264,16 +264,16 @@ def column_names(model: SpikedRandomFeatures | Given, loss: Loss) -> list[str]:
     """Names of the columns of a point in tables, for a model and a loss."""
     loss_columns = [] if loss.is_square else ["loss_error", "train_loss"]
     if not isinstance(model, Given):
-        bias = ["trained_bias"] if model.train_bias else []
-        binary = ["classification_error"] if model.labels.binary else []
-        return [*bias, "test_error", "train_error", *loss_columns, *binary, *ACCURACY]
-    binary = ["classification_error"] if has_classes(model) else []
+        bias_columns = ["trained_bias"] if model.train_bias else []
+        class_error = ["classification_error"] if model.labels.binary else []
+        return [*bias_columns, "test_error", "train_error", *loss_columns, *class_error, *ACCURACY]
+    class_error = ["classification_error"] if has_classes(model) else []
     by_rows = isinstance(model, FeatureSample) and model.strata is None
-    stderr = [f"{name}_stderr" for name in ["test_error", *binary] if by_rows]
-    stderr += ["classification_sensitivity"] * (by_rows and model.outputs > 1 and bool(binary))
-    errors = ["test_error", "train_error", *binary, *stderr, "readout_variance"]
-    freedom = ["degrees_of_freedom", "degrees_of_freedom_2", "kappa", "residual_degrees"]
-    return [*errors, *freedom, *ACCURACY, *loss_columns]
+    stderr = [f"{name}_stderr" for name in ["test_error", *class_error] if by_rows]
+    stderr += ["classification_sensitivity"] * (by_rows and model.outputs > 1 and bool(class_error))
+    error_columns = ["test_error", "train_error", *class_error, *stderr, "readout_variance"]
+    freedom_columns = ["degrees_of_freedom", "degrees_of_freedom_2", "kappa", "residual_degrees"]
+    return [*error_columns, *freedom_columns, *ACCURACY, *loss_columns]
 
 
 @check_call
@@ -292,8 +292,8 @@ def layer_points(
         hint = 'labels == c are one class and the rest; for a file numpy.save("y.npy", labels == c)'
         if not isinstance(model, FeatureSample):
             hint = "target classes:1,-1,-1 is one class and the rest"
-        allowed = f"the square for several classes or outputs ({hint})"
-        raise InvalidArgument("loss", loss.name, allowed)
+        allowed_loss = f"the square for several classes or outputs ({hint})"
+        raise InvalidArgument("loss", loss.name, allowed_loss)
     if loss.kind == "margin" and not model.binary:
         raise InvalidArgument("loss", loss.name, LABELS_NEEDED)
     labels_vary = isinstance(model, FeatureMoments) and model.vary
@@ -304,6 +304,6 @@ def layer_points(
         raise InvalidArgument("loss", loss.name, "the square where labels vary within a stratum")
     settings = loss, quadrature_tol or TOLERANCE, time_limit
     points = evaluate_readout(model, samples, lam, *settings, advance, partial_results)
-    columns = meet_rows(model, samples, lam, points, *settings, partial_results=partial_results)
-    interrupted = points.interrupted or Status.INTERRUPTED in columns["status"].tolist()
-    return points._replace(columns=columns, interrupted=interrupted)
+    met_columns = meet_rows(model, samples, lam, points, *settings, partial_results=partial_results)
+    was_interrupted = points.interrupted or Status.INTERRUPTED in met_columns["status"].tolist()
+    return points._replace(columns=met_columns, interrupted=was_interrupted)

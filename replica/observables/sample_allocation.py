@@ -129,8 +129,8 @@ class SampleAllocation(Displayed):
 
     def document(self) -> dict[str, Any]:
         """Plain values for JSON: problem, budget, points, the best first; None for NaN."""
-        points = {"points": self._rows(), "notes": self.notes}
-        return dict(plain({"problem": self.described, "budget": self.budget} | points))
+        use_points = {"points": self._rows(), "notes": self.notes}
+        return dict(plain({"problem": self.described, "budget": self.budget} | use_points))
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """The test error against the share of the samples that are used for one layer, the others
@@ -238,8 +238,8 @@ def sample_allocation(
 
     def split(share: float) -> float:
         """The test error of a split, which is kept."""
-        splits.append(plan("split", float(share), 1 - float(share)))
-        return splits[-1].ranked
+        tried_splits.append(plan("split", float(share), 1 - float(share)))
+        return tried_splits[-1].ranked
 
     uses = [("all for both", 1.0, 1.0, 1.0)]
     for share in layer_shares.tolist():
@@ -248,10 +248,10 @@ def sample_allocation(
         uses.append(("split", share, 1 - share, 0.0))
     with progress_callback(progress, "uses of the samples") as advance:
         plans = computed([partial(plan, *use) for use in uses], 1, advance)
-    splits = [tried_plan for tried_plan in plans if tried_plan.use == "split"]
+    tried_splits = [tried_plan for tried_plan in plans if tried_plan.use == "split"]
     # the share of the step, to 0.01
     minimize_scalar(split, bounds=(0.02, 0.98), method="bounded", options={"xatol": 0.01})
-    best_split = min(splits, key=lambda one: one.ranked)
+    best_split = min(tried_splits, key=lambda one: one.ranked)
     plans = [tried_plan for tried_plan in plans if tried_plan is not best_split]
     plans.append(replace(best_split, use="best split"))
     unsaid = {"alpha0"} if eta is None else {"alpha0", "eta"}

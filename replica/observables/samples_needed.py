@@ -95,29 +95,29 @@ class SamplesNeeded(Displayed):
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """The error over samples, with two standard errors, the target and the samples it needs."""
-        curve, penalties = self.curve, np.unique(self.curve["lam"])
-        if penalties.size == 1:
-            curve = curve.assign_coords(lam=penalties[0])
-        ax = plot_curve(curve, ax, error=self.error, train=False)
-        style: dict[str, Any] = {"color": "0.3", "linewidth": 1}
-        ax.axhline(self.target, linestyle="--", label=f"error of {self.target:g}", **style)
+        error_curve, curve_penalties = self.curve, np.unique(self.curve["lam"])
+        if curve_penalties.size == 1:
+            error_curve = error_curve.assign_coords(lam=curve_penalties[0])
+        ax = plot_curve(error_curve, ax, error=self.error, train=False)
+        target_style: dict[str, Any] = {"color": "0.3", "linewidth": 1}
+        ax.axhline(self.target, linestyle="--", label=f"error of {self.target:g}", **target_style)
         if np.isfinite(self.samples):
-            label = f"$n$ = {self.samples:.0f}"
-            ax.plot(2 * [self.samples], [0, self.target], ":", label=label, **style)
+            needed_label = f"$n$ = {self.samples:.0f}"
+            ax.plot(2 * [self.samples], [0, self.target], ":", label=needed_label, **target_style)
         return add_legend(ax)
 
     def _facts(self) -> dict[str, Any]:
-        values, noted = self.curve[self.error].values, {"note": self.note} if self.note else {}
+        values, note_facts = self.curve[self.error].values, {"note": self.note} if self.note else {}
         is_solved = np.isfinite(values)
         n = self.curve.samples.values[is_solved]
         status_word = "tried" if is_solved.all() else "solved"
         if not n.size:
-            return {"samples": "not known"} | noted
+            return {"samples": "not known"} | note_facts
         if np.isnan(self.samples):
             k, name = values[is_solved].argmin(), self.error.replace("_", " ")
             least = f"{values[is_solved][k]:.4g}" + f" at {n[k]:g}" * bool(n[k] < n[-1])
             many = f"more than {n[-1]:g}, the largest {status_word} (smallest {name}: {least})"
-            return {"samples": many} | self._penalty | noted
+            return {"samples": many} | self._penalty | note_facts
         band_ends = f"{self.low:.4g} to {self.high:.4g}".replace(" to nan", " on")
         band = f"{band_ends}, {BAND_TEXT}"
         sample_facts: dict[str, Any] = {"samples": f"{self.samples:.4g}"}
@@ -125,7 +125,7 @@ class SamplesNeeded(Displayed):
             at_most = "" if SENSITIVE in self.note else "at most "
             sample_facts["samples"] = f"{at_most}{n[0]:g}, the smallest {status_word}"
         sample_facts |= {} if np.isnan(self.low) else {"band": band}
-        return sample_facts | self._penalty | noted
+        return sample_facts | self._penalty | note_facts
 
     def _rows(self) -> list[dict[str, Any]]:
         sample_numbers = {name: getattr(self, name) for name in ("samples", "low", "high")}
@@ -187,8 +187,8 @@ def samples_needed(
     wanted_errors = {"test_error": test_error, "classification_error": classification_error}
     typed_errors = {name: value for name, value in wanted_errors.items() if value is not None}
     if len(typed_errors) != 1:
-        allowed = "given, or classification_error in its place: one of them"
-        raise InvalidArgument("test_error", test_error, allowed)
+        allowed_error = "given, or classification_error in its place: one of them"
+        raise InvalidArgument("test_error", test_error, allowed_error)
     ((error, value),) = typed_errors.items()
     if error == "classification_error" and not has_classes(model):
         raise InvalidArgument(error, value, "left out unless labels are +-1, or classes")
@@ -196,11 +196,11 @@ def samples_needed(
     n = _tried_samples(model, most)
     with progress_callback(progress, "numbers of samples") as advance:
         curve = _curve(model, n, lam, as_loss(loss), time_limit, advance)
-    tried, solved = curve.samples.values, np.isfinite(curve[error].values)
-    if not solved.any():
+    tried, is_solved = curve.samples.values, np.isfinite(curve[error].values)
+    if not is_solved.any():
         note = _unsolved_text(curve, tried)
         return SamplesNeeded(error, target, np.nan, np.nan, np.nan, False, curve, np.nan, note)
-    solved_curve = curve.isel(samples=solved)
+    solved_curve = curve.isel(samples=is_solved)
     n, tried_errors = solved_curve.samples.values, solved_curve[error].values
     error_stderr = np.asarray(
         solved_curve.get(f"{error}_stderr", np.nan * solved_curve[error]).values
@@ -212,15 +212,15 @@ def samples_needed(
     )
     # of the number tried that is next to the answer
     log_samples = np.log(n[-1] if np.isnan(samples) else samples)
-    penalty = float(np.exp(np.interp(log_samples, np.log(n), np.log(solved_curve.lam.values))))
-    penalty = penalty if isinstance(lam, str) else float(lam)
-    nearest = int(np.argmin(np.abs(np.log(n) - log_samples)))
+    needed_lam = float(np.exp(np.interp(log_samples, np.log(n), np.log(solved_curve.lam.values))))
+    needed_lam = needed_lam if isinstance(lam, str) else float(lam)
+    nearest_tried = int(np.argmin(np.abs(np.log(n) - log_samples)))
     # the number tried below the answer counts, too: with more samples a note ends
-    around = slice(max(nearest - 1, 0), nearest + 1)
+    nearby_tried = slice(max(nearest_tried - 1, 0), nearest_tried + 1)
     noted = notes_of(model, solved_curve)
     if error == "test_error":
         noted.pop(SENSITIVE, None)  # a note on the other error
-    notes = [note for note, has_note in noted.items() if has_note.values[around].any()]
+    notes = [note for note, has_note in noted.items() if has_note.values[nearby_tried].any()]
     if SENSITIVE in notes and np.isfinite(samples):
         cautious = needed_on(n, tried_errors / (1 - MOST_TOO_LOW), target, slack)
         enough = f"{cautious:.4g}" if np.isfinite(cautious) else f"more than {n[-1]:g}"
@@ -228,18 +228,18 @@ def samples_needed(
     beyond_rows = bool(np.any(beyond(model, samples)))
     if beyond_rows and beyond_note(model) not in notes:
         notes.append(beyond_note(model))
-    if lam == BEST and "lam" in str(solved_curve.at_edge.values[nearest]).split():
+    if lam == BEST and "lam" in str(solved_curve.at_edge.values[nearest_tried]).split():
         notes.append(BEST_AT_END)
     if np.isfinite(samples + error_stderr[-1]) and np.isnan(high):
         still = f"the error plus {BARS} standard errors is still above {target:g} at {n[-1]:g}"
         more = _no_more_text(model, tried[-1]) or "most= tries more"
         notes.append(f"high is not known: {still} samples, the largest tried ({more})")
     if (rises_at := n[(n > samples) & (tried_errors > target)]).size:
-        rise = f"the error rises above {target:g} again, at {rises_at[0]:g} samples"
-        notes.append(f"{rise}, by less than its standard error over test rows")
+        rise_text = f"the error rises above {target:g} again, at {rises_at[0]:g} samples"
+        notes.append(f"{rise_text}, by less than its standard error over test rows")
     # of those below the last error that is too large nothing is asked
     too_large = n[(tried_errors > target) & ~(n > samples)].max(initial=0)
-    if (unsolved := tried[~solved & (tried > too_large)]).size:
+    if (unsolved := tried[~is_solved & (tried > too_large)]).size:
         notes.append(_unsolved_text(curve, unsolved))
     if np.isnan(samples):
         far, far_error = 100 * tried[-1], np.nan
@@ -257,7 +257,7 @@ def samples_needed(
     if lam == BEST and error == "classification_error":
         notes.append("lam is the best for the squared error: another may need fewer samples")
     note = "; ".join(notes)
-    return SamplesNeeded(error, target, samples, low, high, beyond_rows, curve, penalty, note)
+    return SamplesNeeded(error, target, samples, low, high, beyond_rows, curve, needed_lam, note)
 
 
 def wanted_error(name: str, value: Any, model: Given | None) -> float:
@@ -300,20 +300,20 @@ def _tried_samples(model: Given, most: float | None) -> Array:
     """Numbers of samples, from the fewest to the largest."""
     fewest_samples = 4.0  # samples that are tried
     # of a layer, a hundred times its features
-    usual = model.most_by_rows if isinstance(model, FeatureSample) else 100.0 * model.width
-    allowed = f"{2 * fewest_samples:g} or more samples"
-    most = usual if most is None else most
-    largest = number("most", most, 2 * fewest_samples, MAX_NUMBER, allowed)
-    if isinstance(model, FeatureSample) and largest > usual:
+    usual_most = model.most_by_rows if isinstance(model, FeatureSample) else 100.0 * model.width
+    allowed_most = f"{2 * fewest_samples:g} or more samples"
+    most = usual_most if most is None else most
+    largest_tried = number("most", most, 2 * fewest_samples, MAX_NUMBER, allowed_most)
+    if isinstance(model, FeatureSample) and largest_tried > usual_most:
         try:
-            model.stratified(largest)
+            model.stratified(largest_tried)
         except InvalidArgument as error:
-            raise InvalidArgument("most", round(largest), error.allowed) from None
-    tried_count = 2 + int(np.ceil(6 * np.log10(largest / fewest_samples)))  # six in a decade
-    tried_samples = np.geomspace(fewest_samples, largest, tried_count)
+            raise InvalidArgument("most", round(largest_tried), error.allowed) from None
+    tried_count = 2 + int(np.ceil(6 * np.log10(largest_tried / fewest_samples)))  # six in a decade
+    tried_samples = np.geomspace(fewest_samples, largest_tried, tried_count)
     # next to all rows, which are few and given, errors may turn
-    near_all = np.multiply([0.85, 0.9, 0.95], usual)
-    near_rows = near_all if isinstance(model, FeatureSample) and largest >= usual else []
+    near_all = np.multiply([0.85, 0.9, 0.95], usual_most)
+    near_rows = near_all if isinstance(model, FeatureSample) and largest_tried >= usual_most else []
     return np.unique(np.rint([*tried_samples, *near_rows]))
 
 
@@ -332,8 +332,8 @@ def _unsolved_text(curve: Any, samples: Array) -> str:
     """Sentence on the ``samples`` at which a curve did not converge, with the number of points of
     each status."""
     sample_text = ", ".join(f"{n:g}" for n in samples)
-    reasons = reasons_text(curve.status.sel(samples=samples).values.ravel())
-    return f"the error at {sample_text} samples is not known: {reasons}"
+    status_reasons = reasons_text(curve.status.sel(samples=samples).values.ravel())
+    return f"the error at {sample_text} samples is not known: {status_reasons}"
 
 
 def _curve(
@@ -345,11 +345,11 @@ def _curve(
     progress: Progress | None = None,
 ) -> Any:
     """The errors at the numbers of samples ``n``, with the ``lam`` of each."""
-    options: dict[str, Any] = {"time_limit": time_limit, "progress": progress}
+    curve_options: dict[str, Any] = {"time_limit": time_limit, "progress": progress}
     if isinstance(lam, str) and lam == BEST:
-        return at_best(model, ["lam"], {"samples": n}, {}, loss, **options).dataset()
+        return at_best(model, ["lam"], {"samples": n}, {}, loss, **curve_options).dataset()
     if isinstance(lam, str) or np.ndim(lam):
         raise InvalidArgument("lam", lam, '"best" or one number (learning_curve takes several)')
-    penalty = number("lam", lam)
-    curve = solve_grid(model, samples=n, lam=penalty, loss=loss, **options).dataset()
-    return curve.assign(lam=("samples", np.full(len(n), penalty)))
+    curve_penalty = number("lam", lam)
+    curve = solve_grid(model, samples=n, lam=curve_penalty, loss=loss, **curve_options).dataset()
+    return curve.assign(lam=("samples", np.full(len(n), curve_penalty)))

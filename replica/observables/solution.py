@@ -186,19 +186,19 @@ class Solution(Displayed):
         """Relative change of the headline error under one of CHANGES."""
         if self._is_given:
             return 0.0
-        axes = {name: np.array([value]) for name, value in self.place.items()}
-        shown = headline_error(self.model)
-        columns = {shown: np.array([getattr(self, shown)])}
+        point_axes = {name: np.array([value]) for name, value in self.place.items()}
+        error_name = headline_error(self.model)
+        error_columns = {error_name: np.array([getattr(self, error_name)])}
         with deadline(NETWORK_TIME):
-            grid = Grid(self.model, axes, [self.model], columns, [self.loss])
-            return float(grid.with_changes([change_name]).columns[change_name].item())
+            point_grid = Grid(self.model, point_axes, [self.model], error_columns, [self.loss])
+            return float(point_grid.with_changes([change_name]).columns[change_name].item())
 
     @property
     def notes(self) -> list[str]:
         """Sentences on how far this point may be off, and why: the size of a network, an sRF in its
         place, few samples, or more of them than rows; and where alpha may be meant for n."""
         if self._is_given:
-            return [note for note, said in notes_of(self.model, vars(self)).items() if said]
+            return [note for note, has_note in notes_of(self.model, vars(self)).items() if has_note]
         point_changes = [(name, getattr(self, name), change) for name, change in CHANGES.items()]
         n = [f"{name} {x:+.0%} {of.said}" for name, x, of in point_changes if abs(x) > of.noted]
         if self.converged and np.isnan(self.finite_size_shift):
@@ -224,22 +224,22 @@ class Solution(Displayed):
     @property
     def place(self) -> dict[str, float]:
         """Coordinates of the point: alpha, or samples of what is given, and lam."""
-        samples = {"samples": self.samples} if self._is_given else {"alpha": self.alpha}
-        return samples | {"lam": self.lam}
+        sample_place = {"samples": self.samples} if self._is_given else {"alpha": self.alpha}
+        return sample_place | {"lam": self.lam}
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """The errors at ten times fewer to ten times more samples, of features up to all rows; a
         star at this point."""
-        (name, value), (_, lam) = self.place.items()
-        fewest = max(value / 10, 1.0) if name == "samples" else value / 10
+        (sample_axis, value), (_, lam) = self.place.items()
+        fewest = max(value / 10, 1.0) if sample_axis == "samples" else value / 10
         sample_rows = len(self.model.labels) if isinstance(self.model, FeatureSample) else np.inf
         most = max(
             value, min(10 * value, sample_rows)
         )  # few rows may be too few for Gaussian strata
-        axes: dict[str, Any] = {name: np.geomspace(fewest, most, 41), "lam": lam}
-        curve = solve_grid(self.model, **axes, loss=self.loss).dataset()
-        ax = plot_curve(curve, ax)
-        mark_place(ax, value, getattr(self, error_drawn(curve)), setting(name, value))
+        curve_axes: dict[str, Any] = {sample_axis: np.geomspace(fewest, most, 41), "lam": lam}
+        error_curve = solve_grid(self.model, **curve_axes, loss=self.loss).dataset()
+        ax = plot_curve(error_curve, ax)
+        mark_place(ax, value, getattr(self, error_drawn(error_curve)), setting(sample_axis, value))
         return add_legend(ax)
 
     def plot_confusion(self, ax: "Axes | None" = None) -> "Axes":
@@ -260,8 +260,8 @@ class Solution(Displayed):
         return point_errors | {"status": f"{self.status.value} ({accuracy})"} | point_notes
 
     def _rows(self) -> list[dict[str, Any]]:
-        row = {name: getattr(self, name) for name in column_names(self.model, self.loss)}
-        return [self.place | row | {"status": self.status.value}]
+        point_row = {name: getattr(self, name) for name in column_names(self.model, self.loss)}
+        return [self.place | point_row | {"status": self.status.value}]
 
 
 class AtPoint(Displayed):
@@ -365,9 +365,9 @@ def solve(
             **{name: getattr(evaluated_point, name).item() for name in COLUMNS},
         )
     if raise_on_failure and not solution.converged:
-        place = ", ".join(f"{name}={value:g}" for name, value in solution.place.items())
+        place_text = ", ".join(f"{name}={value:g}" for name, value in solution.place.items())
         raise ConvergenceError(
-            f"at {place}: {solution.status.value} "
+            f"at {place_text}: {solution.status.value} "
             f"(residual {solution.residual:.1e}, quadrature {solution.quadrature_error:.1e})",
             solution,
         )
@@ -385,8 +385,8 @@ def solve_layer(
 ) -> tuple[Solution, ReadoutPoints]:
     """Solution of a given layer, see :func:`replica.solve`, and the points that it is the one of;
     notes are not logged."""
-    samples_name, value = asked(model, alpha, samples)
-    readout_samples = samples_of(model, samples_name, np.array([number(samples_name, value)]))
+    samples_name, asked_value = asked(model, alpha, samples)
+    readout_samples = samples_of(model, samples_name, np.array([number(samples_name, asked_value)]))
     layer_lam = np.array([number("lam", lam)])
     layer_loss = as_loss(loss)
     points = layer_points(model, readout_samples, layer_lam, layer_loss, quadrature_tol, time_limit)
