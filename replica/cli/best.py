@@ -106,39 +106,39 @@ def bounds(options: Options, output: Output, *, time_limit: TimeLimit = TIME_LIM
     request = parse_request(options, required=())
     request.refuse_grids(allowed=("eta",))
     models = observables.models_on_grid(request.problem, request.grids)
-    rates = request.grids.get("eta", [getattr(request.problem.step, "eta", None)])
-    rows, results = [], []
-    for rate, model in zip(rates, models, strict=True):
+    request_rates = request.grids.get("eta", [getattr(request.problem.step, "eta", None)])
+    rate_rows, bounds_results = [], []
+    for rate, model in zip(request_rates, models, strict=True):
         rate_bounds = observables.bounds(model, time_limit=time_limit)
         bound_names = ("lower", "upper", "converged")
         bound_row = {"eta": rate} | {name: getattr(rate_bounds, name) for name in bound_names}
-        search = partial(observables.optimal_lambda, model, time_limit=time_limit)
-        optima = [search(alpha=alpha) for alpha in request.alpha]
-        for alpha, best in zip(request.alpha, optima, strict=True):
+        penalty_search = partial(observables.optimal_lambda, model, time_limit=time_limit)
+        rate_optima = [penalty_search(alpha=alpha) for alpha in request.alpha]
+        for alpha, best in zip(request.alpha, rate_optima, strict=True):
             bound_row |= {f"achieved_{alpha:g}": best.test_error, f"lam_{alpha:g}": best.lam}
-        rows.append(bound_row)
-        place = {} if rate is None else {"eta": rate}
-        results.append((place, rate_bounds, optima))
-    bounds_of_models = [rate_bounds for _, rate_bounds, _ in results]
+        rate_rows.append(bound_row)
+        rate_place = {} if rate is None else {"eta": rate}
+        bounds_results.append((rate_place, rate_bounds, rate_optima))
+    bounds_of_models = [rate_bounds for _, rate_bounds, _ in bounds_results]
     linear_error, described = bounds_of_models[0].linear, describe(request.problem)
-    if len(rows) > 1:
+    if len(rate_rows) > 1:
         described["eta"] = request.grids["eta"].tolist()
     document: dict[str, Any] = {"problem": {"theory": "srf"} | described}
-    document |= {"bounds": rows, "linear": linear_error}
+    document |= {"bounds": rate_rows, "linear": linear_error}
 
-    def figure() -> Any:
-        if len(rows) > 1:
-            return plot_bounds(rows, linear_error, request.alpha, described=described).figure
+    def bounds_figure() -> Any:
+        if len(rate_rows) > 1:
+            return plot_bounds(rate_rows, linear_error, request.alpha, described=described).figure
         return plot_functions(bounds_of_models[0]).figure
 
-    def show() -> None:
-        output.table(rows, [name for name in rows[0] if rows[0][name] is not None])
+    def print_bounds() -> None:
+        output.table(rate_rows, [name for name in rate_rows[0] if rate_rows[0][name] is not None])
         answer(f"best linear predictor of the inputs, not of these features: {linear_error:.7g}")
         note_theory(models[0])
 
-    output.write(document, show, figure=figure, rows=rows)
-    for sentence in notes_of_bounds(results, request.theory):
-        say(f"note: {sentence}")
+    output.write(document, print_bounds, figure=bounds_figure, rows=rate_rows)
+    for bound_note in notes_of_bounds(bounds_results, request.theory):
+        say(f"note: {bound_note}")
     return all(rate_bounds.converged for rate_bounds in bounds_of_models)
 
 
@@ -176,31 +176,31 @@ def plan(
     --plot plan.png
     """
     options = {"lam": BEST} | options
-    searched = [name for name in SEARCHED if options.get(name) == BEST]
-    required = ("rate" if "rate" in options else "eta", "lam")
+    searched_options = [name for name in SEARCHED if options.get(name) == BEST]
+    needed_options = ("rate" if "rate" in options else "eta", "lam")
     # what a problem file has of these plays no part; any number of samples of the step will do
-    planned = {"theory": "network", "alpha0": 1.0, "reuse": 0.0, "loss": "square"}
-    request = parse_request(options | planned, required, searched)
-    model = request.single_model()
-    allocation = observables.sample_allocation(
-        model,
+    plan_options = {"theory": "network", "alpha0": 1.0, "reuse": 0.0, "loss": "square"}
+    request = parse_request(options | plan_options, needed_options, searched_options)
+    planned_model = request.single_model()
+    plan_allocation = observables.sample_allocation(
+        planned_model,
         budget=single_number("budget", parse_grid("budget", budget)),
-        beta=model.beta,
-        lam=BEST if "lam" in searched else single_number("lam", request.lam),
-        eta=BEST if "eta" in searched else None,
+        beta=planned_model.beta,
+        lam=BEST if "lam" in searched_options else single_number("lam", request.lam),
+        eta=BEST if "eta" in searched_options else None,
         parts=parse_grid("parts", parts).tolist(),
         time_limit=time_limit,
     )
-    document = allocation.document()
+    document = plan_allocation.document()
     plan_rows = document["points"]
 
-    def show() -> None:
+    def print_plan() -> None:
         output.table(plan_rows, [name for name in plan_rows[0] if name != "at_edge"])
-        if not np.isnan(allocation.best.test_error):
-            answer(f"Best: {allocation.best.use}.")
+        if not np.isnan(plan_allocation.best.test_error):
+            answer(f"Best: {plan_allocation.best.use}.")
 
-    output.write(document, show, figure=lambda: allocation.plot().figure, rows=plan_rows)
+    output.write(document, print_plan, figure=lambda: plan_allocation.plot().figure, rows=plan_rows)
     note_edges(plan_rows)
-    for note in allocation.notes:
-        say(f"note: {printing.with_options(note)}")
-    return allocation.converged
+    for plan_note in plan_allocation.notes:
+        say(f"note: {printing.with_options(plan_note)}")
+    return plan_allocation.converged

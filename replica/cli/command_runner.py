@@ -84,11 +84,11 @@ def option(
     name: str, kind: Any, default: Any, help_text: str, panel: str = OUTPUT_PANEL, **how: Any
 ) -> Parameter:
     """Option --name of a command, as a parameter of a signature that typer reads."""
-    spelling = f"--{name.replace('_', '-')}"  # given, since of a flag typer's own adds a --no-flag
-    annotation = Annotated[
-        kind, typer.Option(spelling, help=help_text, rich_help_panel=panel, **how)
+    flag_name = f"--{name.replace('_', '-')}"  # given, since of a flag typer's own adds a --no-flag
+    option_annotation = Annotated[
+        kind, typer.Option(flag_name, help=help_text, rich_help_panel=panel, **how)
     ]
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=option_annotation)
 
 
 Command = Callable[Concatenate[Options, Output, ...], bool | None]
@@ -144,8 +144,8 @@ def command(
             try:
                 with answers_only():
                     with_files = [x for x in ("inputs", *GIVEN_FILES) if x in options]
-                    read = [file_and_name(str(options[name]))[0] for name in with_files]
-                    output.check(files, [*read, *([config] if config else [])])
+                    read_files = [file_and_name(str(options[name]))[0] for name in with_files]
+                    output.check(files, [*read_files, *([config] if config else [])])
                     answer_known = function(options, output, **given)
                     if unused := [name for name in in_file if name in HELP and name not in offers]:
                         say(f"note: {', '.join(unused)} of {config} play no part in this command")
@@ -154,9 +154,9 @@ def command(
             if answer_known is not None and not answer_known:
                 raise typer.Exit(1)
 
-        _, _, *parameters = signature(function).parameters.values()
+        _, _, *command_parameters = signature(function).parameters.values()
         left_out = {"settings", *own_options}
-        others = [parameter for parameter in parameters if parameter.name not in left_out]
+        others = [parameter for parameter in command_parameters if parameter.name not in left_out]
         flat.__signature__ = Signature([*map(_described, offers), *also, *others, *last_options])  # type: ignore[attr-defined]
         return flat
 
@@ -214,13 +214,13 @@ def application(name: str, text: str, commands: Sequence[Callable[..., None]]) -
             raise typer.Exit
 
     for function in commands:
-        about, _, examples = inspect.cleandoc(function.__doc__ or "").partition(
+        command_help, _, command_examples = inspect.cleandoc(function.__doc__ or "").partition(
             "\n\nExamples\n--------\n"
         )
-        lines = [" ".join(line.split()) for line in examples.split("\n\n")]
+        example_lines = [" ".join(line.split()) for line in command_examples.split("\n\n")]
         # brackets are no markup: E[y|x], .[explore]
-        epilog = "\n\n".join(["Examples:", *lines])
-        app.command(cls=OnceEach, help=escape(about), epilog=epilog)(function)
+        epilog = "\n\n".join(["Examples:", *example_lines])
+        app.command(cls=OnceEach, help=escape(command_help), epilog=epilog)(function)
     return app
 
 
@@ -230,7 +230,7 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
     With the variable REPLICA_TRACEBACK set, unexpected errors are raised instead.
     """
     # What may be meant by a command or an option that there is not.
-    elsewhere = (
+    other_commands = (
         OUR_NAMES
         | dict.fromkeys(GIVEN_FILES, "replica readout")
         | dict.fromkeys(("simulate", "compare", "figure", "seeds"), "replica-validate")
@@ -254,28 +254,28 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
             # Overflows and the like: results are judged by their residuals, not by these.
             warnings.simplefilter("ignore", RuntimeWarning)
             warnings.showwarning = lambda message, *_: say(f"WARNING: {message}")
-            status = application(args=arguments, standalone_mode=False)
-        if status == 130:  # how some versions of typer report Ctrl-C
+            exit_status = application(args=arguments, standalone_mode=False)
+        if exit_status == 130:  # how some versions of typer report Ctrl-C
             raise KeyboardInterrupt
-        return status if isinstance(status, int) else 0
+        return exit_status if isinstance(exit_status, int) else 0
     except InvalidArgument as error:
-        option = f"--{error.name.replace('_', '-')}" if error.name.isidentifier() else error.name
-        value = str(error.value) or repr(error.value)
-        got_text = "" if error.value is None else f", got {shorten(value)}"
-        return _fail(f"{option} must be {error.allowed}{got_text}", 2)
+        flag_text = f"--{error.name.replace('_', '-')}" if error.name.isidentifier() else error.name
+        typed_value = str(error.value) or repr(error.value)
+        got_text = "" if error.value is None else f", got {shorten(typed_value)}"
+        return _fail(f"{flag_text} must be {error.allowed}{got_text}", 2)
     except usage_error as error:
         message = error.format_message() or "a command is missing"
         bad_word = re.match(r"No such (?:command|option):? '?(?:--)?([\w-]+)", message)
         name = bad_word[1].replace("-", "_") if bad_word else ""
-        hint = elsewhere.get(name)
-        in_python = f"in Python {hint}" if hint and "(" in hint else ""
+        hint = other_commands.get(name)
+        python_hint = f"in Python {hint}" if hint and "(" in hint else ""
         if name in OF_PROBLEMS and error.ctx is not None:
-            option = f"--{name.replace('_', '-')} in {error.ctx.command.name}"
-            is_theory = application.info.name == "replica"
-            taken_by = "replica curve" if is_theory else "replica-validate compare"
-            way_on = f"({taken_by} takes it){'; ' * bool(in_python)}{in_python}"
-            return _fail(f"No such option: {option}: leave it out {way_on}", 2)
-        hint = in_python or hint
+            flag_text = f"--{name.replace('_', '-')} in {error.ctx.command.name}"
+            is_replica = application.info.name == "replica"
+            taken_by = "replica curve" if is_replica else "replica-validate compare"
+            way_on = f"({taken_by} takes it){'; ' * bool(python_hint)}{python_hint}"
+            return _fail(f"No such option: {flag_text}: leave it out {way_on}", 2)
+        hint = python_hint or hint
         return _fail(message + f" (did you mean {hint}?)" * bool(hint), 2)
     except QuadratureError as error:
         return _fail(with_options(str(error)), 2)
@@ -301,7 +301,7 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
         )
 
 
-def _fail(message: str, status: int) -> int:
+def _fail(error_line: str, exit_status: int) -> int:
     """Write the message to standard error as one line, and return the exit status."""
-    say(f"error: {message}")
-    return status
+    say(f"error: {error_line}")
+    return exit_status

@@ -68,42 +68,42 @@ def answer_curve(
     problem, grids = request.problem, dict(request.grids)
     if problem.schedule and grids["beta"].size == 1:  # no axis: the model has it, as in Python
         problem = problem.model_at(beta=float(grids.pop("beta")[0]))
-    on_axes = {name: one_or_axis(values) for name, values in grids.items()}
+    typed_grids = {name: one_or_axis(values) for name, values in grids.items()}
     point_axes = {"alpha": one_or_axis(request.alpha), "lam": one_or_axis(request.lam)}
     with printing.progress("points") as advance:
-        search: dict[str, Any] = {"loss": request.loss, "progress": advance}
-        search |= {"partial_results": True} | limits  # at Ctrl-C
+        solve_options: dict[str, Any] = {"loss": request.loss, "progress": advance}
+        solve_options |= {"partial_results": True} | limits  # at Ctrl-C
         if searched:
-            grid = observables.at_best(problem, searched, point_axes, on_axes, **search)
+            grid = observables.at_best(problem, searched, point_axes, typed_grids, **solve_options)
         else:
-            grid = observables.solve_grid(problem, **point_axes, grids=on_axes, **search)
-    shown_axes = [*_shown_axes(grid), *searched]
-    found, (output, interrupted) = CurveNotes(grid), output.of_solved(grid.columns["status"])
-    if not interrupted:
+            grid = observables.solve_grid(problem, **point_axes, grids=typed_grids, **solve_options)
+    printed_axes = [*_shown_axes(grid), *searched]
+    found, (output, interrupted_text) = CurveNotes(grid), output.of_solved(grid.columns["status"])
+    if not interrupted_text:
         try:
-            noting = {"theory": request.theory, "asked": notes} | limits
-            found = notes_of_curve(grid, shown_axes, searched, **noting)
+            note_options = {"theory": request.theory, "asked": notes} | limits
+            found = notes_of_curve(grid, printed_axes, searched, **note_options)
         except KeyboardInterrupt:
-            interrupted = "all points are solved, and their notes are not"
+            interrupted_text = "all points are solved, and their notes are not"
     grid = found.grid
     document = curve_document(grid)
 
-    def show() -> None:
-        columns = printing.errors_first(grid.columns, request.loss)
-        output.table(document["points"], [*shown_axes, *columns])
+    def print_curve() -> None:
+        printed_columns = printing.errors_first(grid.columns, request.loss)
+        output.table(document["points"], [*printed_axes, *printed_columns])
         note_theory(grid.models[0])
 
     def dataset() -> Any:
-        attrs = {"limit": f"d → ∞ (at d = 1000 up to {found.shift:+.0%})"}
+        limit_attrs = {"limit": f"d → ∞ (at d = 1000 up to {found.shift:+.0%})"}
         is_far = abs(found.shift) > observables.NOTED_SHIFT
-        return grid.dataset().assign_attrs(attrs if is_far else {})
+        return grid.dataset().assign_attrs(limit_attrs if is_far else {})
 
-    def drawn() -> Any:
+    def draw_curve() -> Any:
         return figure(grid.models[0], dataset()).figure
 
-    output.write(document, show, figure=drawn, printed=shown_axes, dataset=dataset)
-    if interrupted:
-        raise Interrupted(f"interrupted; {interrupted}")
+    output.write(document, print_curve, figure=draw_curve, printed=printed_axes, dataset=dataset)
+    if interrupted_text:
+        raise Interrupted(f"interrupted; {interrupted_text}")
     time_limit = limits["time_limit"]
     print_notes(document["points"], found.sentences, problem=grid.problem, time_limit=time_limit)
     return grid.converged
@@ -125,20 +125,20 @@ def curve_document(grid: observables.Grid) -> dict[str, Any]:
         document_columns |= {
             name: [value for value in srf[name] for _ in range(points_per_model)] for name in srf
         }
-    problem = {"theory": "srf"} | grid.constants
-    problem |= {
+    problem_settings = {"theory": "srf"} | grid.constants
+    problem_settings |= {
         name: axis[0] if axis.size == 1 else axis
         for name, axis in grid.axes.items()
         if name not in ("alpha", "lam")
     }
     document = {
-        "problem": problem,
+        "problem": problem_settings,
         "srf": {name: values[0] if len(values) == 1 else None for name, values in srf.items()},
         "points": printing.rows_of(
             {name: grid.axes[name] for name in _shown_axes(grid)}, document_columns
         ),
     }
-    step = grid.problem.step
-    if step is not None and len(step.schedule) > 1 and len(grid.models) == 1:
-        document["steps"] = [asdict(step_rows) for step_rows in after_each_step(step)]
+    typed_step = grid.problem.step
+    if typed_step is not None and len(typed_step.schedule) > 1 and len(grid.models) == 1:
+        document["steps"] = [asdict(step_rows) for step_rows in after_each_step(typed_step)]
     return document

@@ -45,9 +45,9 @@ class Guard:
     def admits(self, scope: Any) -> bool:
         """True if Host, and Origin where there is one, name this server; a page is asked for
         without Origin."""
-        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
-        host, origin = headers.get(b"host"), headers.get(b"origin")
-        return host in self.hosts and (origin is None or origin in self.origins)
+        request_headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        request_host, page_origin = request_headers.get(b"host"), request_headers.get(b"origin")
+        return request_host in self.hosts and (page_origin is None or page_origin in self.origins)
 
 
 def release_memory() -> None:
@@ -91,24 +91,24 @@ def explore(
         import marimo
         import uvicorn
     except ModuleNotFoundError:
-        extra = f"installed with its extra: {install('explore')}"
-        raise InvalidArgument("the explorer", None, extra) from None
+        needed_extra = f"installed with its extra: {install('explore')}"
+        raise InvalidArgument("the explorer", None, needed_extra) from None
     try:
-        listening = socket.create_server(("127.0.0.1", port))  # no other machine reaches it
+        server_socket = socket.create_server(("127.0.0.1", port))  # no other machine reaches it
     except OSError:
         raise InvalidArgument("port", port, "one that is free, or 0 for any") from None
-    _, port = listening.getsockname()
-    token = secrets.token_urlsafe(16)
-    address = f"http://127.0.0.1:{port}/?access_token={token}"
-    typer.echo(f"the explorer is at {address} (Ctrl-C ends it)", err=True)
+    _, port = server_socket.getsockname()
+    page_token = secrets.token_urlsafe(16)
+    page_address = f"http://127.0.0.1:{port}/?access_token={page_token}"
+    typer.echo(f"the explorer is at {page_address} (Ctrl-C ends it)", err=True)
     if not no_browser:
-        webbrowser.open(address)
+        webbrowser.open(page_address)
     notebook = str(Path(__file__).parents[1] / "explore" / "app.py")
-    pages = marimo.create_asgi_app(quiet=True, token=token, session_ttl=KEPT)
-    page = pages.with_app(path="/", root=notebook).build()
-    guarded = Guard(page, {f"{name}:{port}" for name in ("127.0.0.1", "localhost")})
+    served_pages = marimo.create_asgi_app(quiet=True, token=page_token, session_ttl=KEPT)
+    served_page = served_pages.with_app(path="/", root=notebook).build()
+    guarded = Guard(served_page, {f"{name}:{port}" for name in ("127.0.0.1", "localhost")})
     # open pages get a second when the command ends
-    settings = uvicorn.Config(guarded, log_level="critical", timeout_graceful_shutdown=1)
+    server_options = uvicorn.Config(guarded, log_level="critical", timeout_graceful_shutdown=1)
     with suppress(KeyboardInterrupt):  # which is how it ends
-        uvicorn.Server(settings).run(sockets=[listening])
+        uvicorn.Server(server_options).run(sockets=[server_socket])
     os._exit(0)  # every page that is open has a thread, and an ordinary exit would wait for it

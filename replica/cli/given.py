@@ -62,21 +62,21 @@ def parse_given(
     """
     if not asks_for_given(options):
         raise InvalidArgument("weights", None, "given, or --features with --labels")
-    layer = "features" not in options
+    is_layer = "features" not in options
     if "labels" in options and not {"weights", "features"} & {*options}:
         raise InvalidArgument("features", None, "given with --labels")
-    given_option, layer_options = ("weights", OF_LAYERS) if layer else ("features", OF_FEATURES)
-    for name, value in options.items():
+    given_option, layer_options = ("weights", OF_LAYERS) if is_layer else ("features", OF_FEATURES)
+    for name, typed_value in options.items():
         if name not in (*layer_options, *READOUT_OPTIONS):
-            hint = ": the penalty is --lam, alpha/p" if name == "alpha" and not layer else ""
-            raise InvalidArgument(name, value, f"left out with --{given_option}{hint}")
-    needed_options = ["student", "target"] if layer else ["labels"]
-    if layer and not str(options.get("target")).startswith("classes"):
+            hint = ": the penalty is --lam, alpha/p" if name == "alpha" and not is_layer else ""
+            raise InvalidArgument(name, typed_value, f"left out with --{given_option}{hint}")
+    needed_options = ["student", "target"] if is_layer else ["labels"]
+    if is_layer and not str(options.get("target")).startswith("classes"):
         needed_options.append("directions")
     for name in (*needed_options, "lam"):
         if name not in options:
             raise InvalidArgument(name, None, f"given: {HELP[name]}")
-    points, minimised = _typed_points(options, reach, best), loss(options.get("loss"))
+    typed_points, minimised = _typed_points(options, reach, best), loss(options.get("loss"))
     values = {name: options[name] for name in layer_options if name in options and name != "alpha"}
     if "noise" in values:
         values["noise"] = single_number("noise", parse_grid("noise", values["noise"]))
@@ -86,7 +86,7 @@ def parse_given(
     readers: dict[str, Any] = {
         name: partial(read_array, name, wanted=wanted) for name, wanted in WANTED.items()
     }
-    if not layer:  # columns of the same table are no features
+    if not is_layer:  # columns of the same table are no features
         table, *others = (file_and_name(values[one]) for one in OF_FEATURES[:3] if one in values)
         table_columns = [column for file, column in others if realpath(file) == realpath(table[0])]
         readers["features"] = partial(readers["features"], without=table_columns)
@@ -98,59 +98,59 @@ def parse_given(
         values |= _named_labels(values["labels"], values["classes"])
     values["intercept"] = options.get("intercept", False)
     try:
-        model = FirstLayer(**values) if layer else FeatureSample(**values)
+        model = FirstLayer(**values) if is_layer else FeatureSample(**values)
     except InvalidArgument as error:
-        allowed = _as_options(error.allowed, str(options.get("features")), label_columns)
-        raise InvalidArgument(error.name, error.value, allowed) from None
-    if "samples" in points:  # fractions of rows are refused with their number
-        points["samples"] = np.unique(np.rint(asked(model, None, points["samples"])[1]))
-    return model, points, minimised, _columns_taken(model, label_columns)
+        option_sentence = _as_options(error.allowed, str(options.get("features")), label_columns)
+        raise InvalidArgument(error.name, error.value, option_sentence) from None
+    if "samples" in typed_points:  # fractions of rows are refused with their number
+        typed_points["samples"] = np.unique(np.rint(asked(model, None, typed_points["samples"])[1]))
+    return model, typed_points, minimised, _columns_taken(model, label_columns)
 
 
 def _column_names(table: Any) -> list[str]:
     """Names of the columns of a table, or of one column; empty of an array."""
-    names = [table.name] if getattr(table, "ndim", 0) == 1 and hasattr(table, "name") else []
-    return [str(name) for name in getattr(table, "columns", names)]
+    column_names = [table.name] if getattr(table, "ndim", 0) == 1 and hasattr(table, "name") else []
+    return [str(name) for name in getattr(table, "columns", column_names)]
 
 
 def _columns_taken(model: FirstLayer | FeatureSample, label_columns: list[str]) -> str:
     """Sentence on the columns that are features and labels of a sample; empty without tables, but
     for labels of several columns of numbers."""
-    several = model.outputs > 1 and not has_classes(model)
-    if isinstance(model, FirstLayer) or not (model.columns or label_columns or several):
+    has_outputs = model.outputs > 1 and not has_classes(model)
+    if isinstance(model, FirstLayer) or not (model.columns or label_columns or has_outputs):
         return ""
 
     def listed(names: list[str]) -> str:
         return ", ".join(names) if len(names) <= 3 else f"{names[0]} ... {names[-1]}"
 
     names = [str(name) for name in model.columns]
-    kind = f"{model.outputs} outputs" if several else "numbers"
-    kind = f"{max(2, model.outputs)} classes" if has_classes(model) else kind
+    label_kind = f"{model.outputs} outputs" if has_outputs else "numbers"
+    label_kind = f"{max(2, model.outputs)} classes" if has_classes(model) else label_kind
     features = f"{model.width} column{'s' * (model.width > 1)}" + f", {listed(names)}" * bool(names)
-    word = f"column{'s' * (len(label_columns) > 1)}"
-    columns = f"{word} {listed(label_columns)}, " * bool(label_columns)
-    return f"features: {features}; labels: {columns}{kind}"
+    column_word = f"column{'s' * (len(label_columns) > 1)}"
+    label_text = f"{column_word} {listed(label_columns)}, " * bool(label_columns)
+    return f"features: {features}; labels: {label_text}{label_kind}"
 
 
-def _as_options(allowed: str, features: str, label_columns: list[str]) -> str:
+def _as_options(sentence: str, features: str, label_columns: list[str]) -> str:
     """Sentence on the arguments of Python, in the words of the command line, for the file of
     ``features`` and labels of these columns of a table."""
-    names = r"np.unique\(labels\)|range\(\d+\)|list\(labels\)"
-    allowed = re.sub(rf"classes=({names})", "--classes all", allowed)
-    allowed = allowed.replace("labels.astype(int)", "given with --classes all")
-    allowed = allowed.replace("classes=()", "--classes none").replace("classes=", "--classes ")
+    class_arguments = r"np.unique\(labels\)|range\(\d+\)|list\(labels\)"
+    sentence = re.sub(rf"classes=({class_arguments})", "--classes all", sentence)
+    sentence = sentence.replace("labels.astype(int)", "given with --classes all")
+    sentence = sentence.replace("classes=()", "--classes none").replace("classes=", "--classes ")
     if label_columns:
-        dropna = f"pandas.read_csv(...).dropna(subset={label_columns})"
-        allowed = allowed.replace("numpy.isfinite(labels) is True in the others", dropna)
-    file, columns = file_and_name(features)
-    dropped = re.search(r"\.drop\(columns=(\[.*\])\)", allowed)
-    if dropped and (not columns or columns.startswith("without=")):
-        left_out = ",".join([*filter(None, [columns]), *map(str, literal_eval(dropped[1]))])
-        of_others = shlex.quote(f"{file}:{left_out if columns else f'without={left_out}'}")
-        allowed = allowed.replace(dropped[0], f"--features {of_others}")
-    if re.search(r"\b(features|labels|strata|weights|directions)[.[)]|\.drop(na)?\(", allowed):
-        allowed += ", in Python, before the file is written"
-    return allowed
+        dropna_call = f"pandas.read_csv(...).dropna(subset={label_columns})"
+        sentence = sentence.replace("numpy.isfinite(labels) is True in the others", dropna_call)
+    feature_file, columns = file_and_name(features)
+    drop_call = re.search(r"\.drop\(columns=(\[.*\])\)", sentence)
+    if drop_call and (not columns or columns.startswith("without=")):
+        left_out = ",".join([*filter(None, [columns]), *map(str, literal_eval(drop_call[1]))])
+        of_others = shlex.quote(f"{feature_file}:{left_out if columns else f'without={left_out}'}")
+        sentence = sentence.replace(drop_call[0], f"--features {of_others}")
+    if re.search(r"\b(features|labels|strata|weights|directions)[.[)]|\.drop(na)?\(", sentence):
+        sentence += ", in Python, before the file is written"
+    return sentence
 
 
 def _named_labels(labels: Any, classes: Any) -> dict[str, Any]:
@@ -173,8 +173,8 @@ def _named_labels(labels: Any, classes: Any) -> dict[str, Any]:
     with suppress(ValueError, TypeError):  # no list, or text that is no number: refused there
         name_texts = [str(name) for name in typed_names]
         is_text = labels.ndim == 2 or labels.dtype.kind in "UO"
-        values = {"True": 1, "False": 0}
-        typed_names = name_texts if is_text else [int(values.get(x, x)) for x in name_texts]
+        truth_values = {"True": 1, "False": 0}
+        typed_names = name_texts if is_text else [int(truth_values.get(x, x)) for x in name_texts]
     return {"labels": labels, "classes": typed_names}
 
 
@@ -188,13 +188,13 @@ def _typed_points(options: Options, reach: bool, best: bool) -> dict[str, Any]:
         raise InvalidArgument("alpha", options["alpha"], "left out with --samples: it is n/d")
     if not (reach or typed_options):
         raise InvalidArgument("samples", None, "given: the readout's samples n, such as 100")
-    searched = best and options["lam"] == BEST
-    on_axes = typed_options if searched else [*typed_options, "lam"]
-    points: dict[str, Any] = {one: parse_grid(one, options[one]) for one in on_axes}
+    asks_best = best and options["lam"] == BEST
+    grid_options = typed_options if asks_best else [*typed_options, "lam"]
+    points: dict[str, Any] = {one: parse_grid(one, options[one]) for one in grid_options}
     points |= {one: positive(one, axis) for one, axis in points.items() if one != "samples"}
     axis_sizes = (axis.size for axis in points.values())
     check_points("all options together", axis_sizes, LARGEST_DOCUMENT)
-    return points | ({"lam": BEST} if searched else {})
+    return points | ({"lam": BEST} if asks_best else {})
 
 
 def _bias(value: Any) -> Any:

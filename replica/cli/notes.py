@@ -77,10 +77,10 @@ def print_notes(
         note_worse_than_zero(problem, [point["test_error"] for point in points])
     failed_statuses = [point["status"] for point in points if not point["converged"]]
     if failed_statuses:
-        why = with_options(reasons_text(failed_statuses))
-        more = f": try --time-limit {max(10 * time_limit, 10 * TIME_LIMIT):g}"
-        longer = more * (str(Status.TIME) in failed_statuses)
-        say(f"WARNING: {len(failed_statuses)} of {len(points)} points: {why}{longer}")
+        failed_reasons = with_options(reasons_text(failed_statuses))
+        time_option = f": try --time-limit {max(10 * time_limit, 10 * TIME_LIMIT):g}"
+        time_hint = time_option * (str(Status.TIME) in failed_statuses)
+        say(f"WARNING: {len(failed_statuses)} of {len(points)} points: {failed_reasons}{time_hint}")
 
 
 def notes_of_curve(
@@ -99,20 +99,20 @@ def notes_of_curve(
     are of the ends and the middle of the axes, and those to the network are left out if a
     ``theory`` was named.
     """
-    names = _noted_changes(theory if not asked else None)
+    change_names = _noted_changes(theory if not asked else None)
     if asked:
-        grid = grid.with_changes(names, **limits)
+        grid = grid.with_changes(change_names, **limits)
     with deadline(TIME_LIMIT if "eta" in searched else SECONDS_FOR_NOTE):
-        noted_grid = grid if asked else grid.thinned().with_changes(names)
+        noted_grid = grid if asked else grid.thinned().with_changes(change_names)
         points_per_model = len(noted_grid.columns["status"]) // len(noted_grid.models)
-        models = [model for model in noted_grid.models for _ in range(points_per_model)]
-        points = rows_of(noted_grid.axes, noted_grid.columns | {"model": models})
+        noted_models = [model for model in noted_grid.models for _ in range(points_per_model)]
+        noted_points = rows_of(noted_grid.axes, noted_grid.columns | {"model": noted_models})
         network_eta = partial(_network_eta, searched) if "eta" in searched else None
-        error = observables.headline_error(grid.models[0])
-        sentences = [change_note(points, axes, error, asked, network_eta)]
-    sentences += _size_notes(grid) if asked else []
+        error_name = observables.headline_error(grid.models[0])
+        curve_sentences = [change_note(noted_points, axes, error_name, asked, network_eta)]
+    curve_sentences += _size_notes(grid) if asked else []
     shifts = noted_grid.columns["finite_size_shift"]
-    return CurveNotes(grid, [*filter(None, sentences)], float(shifts[_farthest(shifts)]))
+    return CurveNotes(grid, [*filter(None, curve_sentences)], float(shifts[_farthest(shifts)]))
 
 
 def notes_of_bounds(
@@ -125,24 +125,24 @@ def notes_of_bounds(
     bounds and the optima of each learning rate.
     """
     names = _noted_changes(theory)
-    of_bounds, of_errors = [], []
+    bound_points, error_points = [], []
     with deadline(SECONDS_FOR_NOTE), suppress(ConvergenceError):
-        for k in dict.fromkeys((0, len(results) // 2, len(results) - 1)):
-            place, bounds, optima = results[k]
+        for noted_rate in dict.fromkeys((0, len(results) // 2, len(results) - 1)):
+            place, bounds, optima = results[noted_rate]
             if TO_NETWORK in names and bounds.lower > 1e-6 * bounds.upper:  # else it is rounding
-                lower = lambda model: observables.bounds(model).lower  # noqa: E731
-                change = CHANGES[TO_NETWORK].of(bounds.model, bounds.lower, lower)
-                of_bounds.append({**place, "converged": True, TO_NETWORK: change})
+                lower_bound = lambda model: observables.bounds(model).lower  # noqa: E731
+                bound_change = CHANGES[TO_NETWORK].of(bounds.model, bounds.lower, lower_bound)
+                bound_points.append({**place, "converged": True, TO_NETWORK: bound_change})
             error_names = names if optima else ["finite_size_shift"]
             optima = optima or [observables.optimal_lambda(bounds.model, alpha=1.0)]
             for point in (best.point for best in optima):
-                changes = {name: getattr(point, name) for name in error_names}
-                of_errors.append({**place, **point.place, "converged": True, **changes})
-    error = observables.headline_error(results[0][1].model)
-    axes = [*results[0][0]]
-    of_errors_note = change_note(of_errors, [*axes, "alpha", "lam"], error)
+                error_changes = {name: getattr(point, name) for name in error_names}
+                error_points.append({**place, **point.place, "converged": True, **error_changes})
+    error_name = observables.headline_error(results[0][1].model)
+    rate_axes = [*results[0][0]]
+    of_errors_note = change_note(error_points, [*rate_axes, "alpha", "lam"], error_name)
     of_errors_note = of_errors_note.replace("(--dimension", "(replica curve --dimension")
-    return [*filter(None, [change_note(of_bounds, axes, "lower bound"), of_errors_note])]
+    return [*filter(None, [change_note(bound_points, rate_axes, "lower bound"), of_errors_note])]
 
 
 def note_of_spectrum(found: Spectrum, theory: str | None) -> str:
@@ -156,11 +156,11 @@ def note_of_spectrum(found: Spectrum, theory: str | None) -> str:
         ends_sharply = of_network.converged and of_network.sharp[-1, 1]  # few draws have tails
         return of_network.outlier_threshold(1000) if ends_sharply else np.nan
 
-    here = found.outlier_threshold(1000)
+    bulk_end = found.outlier_threshold(1000)
     with deadline(SECONDS_FOR_NOTE):
-        change = CHANGES[TO_NETWORK].of(found.model, here, upper_end)
-    point = {"alpha": found.alpha, "converged": True, TO_NETWORK: change}
-    return change_note([point], ["alpha"], "upper end of the bulk of p = 1000")
+        end_change = CHANGES[TO_NETWORK].of(found.model, bulk_end, upper_end)
+    spectrum_point = {"alpha": found.alpha, "converged": True, TO_NETWORK: end_change}
+    return change_note([spectrum_point], ["alpha"], "upper end of the bulk of p = 1000")
 
 
 def _noted_changes(theory: str | None) -> list[str]:
@@ -195,15 +195,15 @@ def change_note(
         if not np.isfinite(changes).any():
             continue
         point, shift = noted_points[_farthest(changes)], changes[_farthest(changes)]
-        is_far, of_eta = bool(abs(shift) > least), ""
+        is_far, eta_note = bool(abs(shift) > least), ""
         if network_eta is not None and name == TO_NETWORK:
-            of_eta = network_eta(point, is_far)
-        if is_far or of_eta:
+            eta_note = network_eta(point, is_far)
+        if is_far or eta_note:
             place = ", ".join(f"{axis} = {text(point[axis])}" for axis in axes) or "these steps"
             change = f"{shift:+.0%}" if abs(shift) > NOTED_SHIFT else f"{shift:+.1%}"
             sentences.append(note.format(error=error.replace("_", " "), place=place, change=change))
             of_size = "; the best eta may be another, too: --dimension 1000 searches it there"
-            sentences[-1] += of_eta if name == TO_NETWORK else of_size * (network_eta is not None)
+            sentences[-1] += eta_note if name == TO_NETWORK else of_size * (network_eta is not None)
     return "; and ".join(sentences)
 
 
@@ -216,15 +216,15 @@ def _network_eta(searched: Container[str], point: Mapping[str, Any], is_far: boo
     """The best eta of the network in the place of an sRF at a point, if it is found in time, and
     the error there.  Unless that of the point ``is_far``, empty where eta differs by 20 % at most.
     """
-    at = {"alpha": point["alpha"], "lam": None if "lam" in searched else point["lam"]}
+    srf_point = {"alpha": point["alpha"], "lam": None if "lam" in searched else point["lam"]}
 
-    def best(network: SpikedRandomFeatures) -> Array:
-        found = observables.optimal_eta(network, **at)
-        return np.array([found.eta, found.test_error])
+    def network_optimum(network: SpikedRandomFeatures) -> Array:
+        network_best = observables.optimal_eta(network, **srf_point)
+        return np.array([network_best.eta, network_best.test_error])
 
     of_srf = np.array([point["eta"], point["test_error"]])
     with deadline(TIME_LIMIT if is_far else SECONDS_FOR_NOTE):
-        eta, error = of_srf * (1 + CHANGES[TO_NETWORK].of(point["model"], of_srf, best))
+        eta, error = of_srf * (1 + CHANGES[TO_NETWORK].of(point["model"], of_srf, network_optimum))
     if not np.isfinite(eta):
         return ", whose best eta may differ" * is_far
     at_end = np.abs(np.log(np.divide(SEARCHED_RANGES["eta"], eta))).min() < 1e-6
@@ -257,17 +257,17 @@ def note_edges(points: Sequence[Mapping[str, Any]]) -> None:
     )
     noted: dict[str, list[list[str]]] = {best_at_range_end: [], best_beside_unsolved: []}
     for point in points:
-        names = str(point.get("at_edge", "")).split()
-        distances = {x: np.abs(np.log(np.divide(SEARCHED_RANGES[x], point[x]))) for x in names}
-        ends = [name for name in names if distances[name].min() < 1e-6]
-        noted[best_at_range_end].append(ends)
-        noted[best_beside_unsolved].append([name for name in names if name not in ends])
+        best_names = str(point.get("at_edge", "")).split()
+        distances = {x: np.abs(np.log(np.divide(SEARCHED_RANGES[x], point[x]))) for x in best_names}
+        at_ends = [name for name in best_names if distances[name].min() < 1e-6]
+        noted[best_at_range_end].append(at_ends)
+        noted[best_beside_unsolved].append([name for name in best_names if name not in at_ends])
     for sentence, of_points in noted.items():
-        if names := sorted({name for of_point in of_points for name in of_point}):
-            ranges = ", ".join("{} {:g} to {:g}".format(x, *SEARCHED_RANGES[x]) for x in names)
-            where = f"at {sum(map(bool, of_points))} of {len(points)} points the best"
-            ending = sentence.format(ranges=ranges, option=names[0])
-            say(f"note: {where} {' or '.join(names)} is {ending}")
+        if best_names := sorted({name for of_point in of_points for name in of_point}):
+            ranges = ", ".join("{} {:g} to {:g}".format(x, *SEARCHED_RANGES[x]) for x in best_names)
+            noted_where = f"at {sum(map(bool, of_points))} of {len(points)} points the best"
+            note_ending = sentence.format(ranges=ranges, option=best_names[0])
+            say(f"note: {noted_where} {' or '.join(best_names)} is {note_ending}")
 
 
 def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> None:

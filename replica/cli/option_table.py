@@ -45,8 +45,8 @@ FOLLOWING = ("alpha0", "alpha")  # an option, and its word for as many samples a
 def single_number(name: str, grid: Array, otherwise: str = "") -> float:
     """The only value of a grid; one of several is refused, with what to do ``otherwise``."""
     if grid.size != 1:
-        allowed = f"a single number here (run the command once for each{otherwise})"
-        raise InvalidArgument(name, grid.tolist(), allowed)
+        allowed_number = f"a single number here (run the command once for each{otherwise})"
+        raise InvalidArgument(name, grid.tolist(), allowed_number)
     return float(grid[0])
 
 
@@ -66,8 +66,8 @@ def parse_grid(name: str, text: Any) -> Array:
     try:
         if ":" not in text:
             return np.array([float(typed_number) for typed_number in text.split(",")])
-        start, stop, count, *typed_spacing = text.split(":")
-        typed_ends, n = (float(start), float(stop)), int(count)
+        typed_start, typed_stop, typed_count, *typed_spacing = text.split(":")
+        typed_ends, n = (float(typed_start), float(typed_stop)), int(typed_count)
         if not (
             typed_spacing in ([], ["log"]) and max(map(abs, typed_ends)) <= MAX_NUMBER and n >= 1
         ):
@@ -78,8 +78,8 @@ def parse_grid(name: str, text: Any) -> Array:
             word_form = f", or {FOLLOWING[1]} alone: as many as the readout's"
         raise InvalidArgument(name, text, GRID_FORMS + word_form) from None
     if typed_spacing and min(typed_ends) <= 0:
-        positive = "between positive numbers where it is start:stop:count:log"
-        raise InvalidArgument(name, text, positive)
+        positive_form = "between positive numbers where it is start:stop:count:log"
+        raise InvalidArgument(name, text, positive_form)
     check_points(name, [n], LARGEST_DOCUMENT, text)
     return np.geomspace(*typed_ends, n) if typed_spacing else np.linspace(*typed_ends, n)
 
@@ -171,8 +171,8 @@ def read_mixture(mixture: Any) -> GaussianMixture:
     else:
         mixture_table, folder = read_toml("inputs", Path(typed)), Path(typed).parent
     if not {"means"} <= mixture_table.keys() <= MIXTURE_KEYS.keys():
-        listed = f"{', '.join(MIXTURE_KEYS)}, the first given: {means_line}"
-        raise InvalidArgument("inputs", typed, f"a table of {listed}")
+        listed_keys = f"{', '.join(MIXTURE_KEYS)}, the first given: {means_line}"
+        raise InvalidArgument("inputs", typed, f"a table of {listed_keys}")
     try:
         mixture_arrays = {
             name: read_array(name, folder / x, MIXTURE_KEYS[name]) if isinstance(x, str) else x
@@ -180,8 +180,8 @@ def read_mixture(mixture: Any) -> GaussianMixture:
         }
         return GaussianMixture(**mixture_arrays)
     except InvalidArgument as error:
-        allowed = f"a table whose {error.name} are {error.allowed}, not {error.value!s:.60}"
-        raise InvalidArgument("inputs", typed, allowed) from None
+        allowed_table = f"a table whose {error.name} are {error.allowed}, not {error.value!s:.60}"
+        raise InvalidArgument("inputs", typed, allowed_table) from None
 
 
 def read_toml(name: str, path: Path) -> dict[str, Any]:
@@ -204,21 +204,21 @@ def parse_toml(name: str, source: str, content: bytes) -> dict[str, Any]:
             raise ValueError(f"larger than {MOST_TOML_BYTES} bytes, or keys of 20 parts and more")
         return tomllib.loads(toml_text)
     except (ValueError, RecursionError) as error:
-        allowed = f"readable TOML, with 0.5 for .5 and text in quotes ({error})"
-        raise InvalidArgument(name, source, allowed) from None
+        allowed_toml = f"readable TOML, with 0.5 for .5 and text in quotes ({error})"
+        raise InvalidArgument(name, source, allowed_toml) from None
 
 
 def read_config(path: Path, *, allow_import: bool = False) -> Options:
     """The options in a TOML problem file; one with other keys is refused, and so is one that names
     code to import, unless that is allowed."""
     config_options = read_toml("config", path)
-    for name, value in config_options.items():
-        if name not in (*HELP, "groups"):
-            allowed = f"a file without {name}, which is no option{hint(name, HELP)}"
+    for option_name, value in config_options.items():
+        if option_name not in (*HELP, "groups"):
+            allowed = f"a file without {option_name}, which is no option{hint(option_name, HELP)}"
             raise InvalidArgument("config", str(path), allowed)
-        holds_files = name in (*GIVEN_FILES, "bias", "inputs")
+        holds_files = option_name in (*GIVEN_FILES, "bias", "inputs")
         if is_import_path(value) and not (holds_files or allow_import):
-            allowed = f"free of code: --allow-import lets {name} = {value} import and run it"
+            allowed = f"free of code: --allow-import lets {option_name} = {value} import and run it"
             raise InvalidArgument("config", str(path), allowed)
     return as_typed(config_options) if allow_import else config_options
 

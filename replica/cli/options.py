@@ -68,9 +68,9 @@ class Request:
 
     def refuse_grids(self, *, allowed: Container[str] = (), otherwise: str = "") -> None:
         """Refuse grids of model fields not among ``allowed``, with what to do ``otherwise``."""
-        for name, grid in self.grids.items():
-            if name not in allowed:
-                single_number(name, grid, otherwise)
+        for option_name, typed_grid in self.grids.items():
+            if option_name not in allowed:
+                single_number(option_name, typed_grid, otherwise)
 
     def single_model(self) -> SpikedRandomFeatures:
         """The only model asked for; grids of model fields are refused."""
@@ -96,19 +96,19 @@ def parse_request(
     """
     for name in options:
         if name not in (*OF_PROBLEMS, "groups"):
-            allowed = "left out here (replica readout takes it)"
-            raise InvalidArgument(name, options[name], allowed)
+            allowed_option = "left out here (replica readout takes it)"
+            raise InvalidArgument(name, options[name], allowed_option)
     for name in ("student", "target", *required):
         if name not in options:
             raise InvalidArgument(name, None, f"given: {HELP[name]}")
     is_step = _way(options) in ("a step", "several steps")
     reuse = single_number("reuse", parse_grid("reuse", options.get("reuse", 0.0)))
-    theory = options.get("theory", "network" if reuse else None)
-    if reuse and not (theory == "network" and is_step):
+    typed_theory = options.get("theory", "network" if reuse else None)
+    if reuse and not (typed_theory == "network" and is_step):
         raise InvalidArgument("reuse", reuse, "given with a step, and not with the theory srf")
-    if theory not in (None, *THEORIES) or (theory == "network" and not is_step):
-        allowed = f"srf or network, the latter with a step{hint(theory, THEORIES)}"
-        raise InvalidArgument("theory", theory, allowed)
+    if typed_theory not in (None, *THEORIES) or (typed_theory == "network" and not is_step):
+        allowed_option = f"srf or network, the latter with a step{hint(typed_theory, THEORIES)}"
+        raise InvalidArgument("theory", typed_theory, allowed_option)
     if not is_step:
         model_fields = {f.name for f in fields(SpikedRandomFeatures)}
         for name in FIELDS:
@@ -119,8 +119,8 @@ def parse_request(
         *GROUP_FIELDS
     }
     if "groups" in options and not are_groups:
-        allowed = f"a table of {', '.join(GROUP_FIELDS)}, the first three given"
-        raise InvalidArgument("groups", typed_groups, allowed)
+        allowed_option = f"a table of {', '.join(GROUP_FIELDS)}, the first three given"
+        raise InvalidArgument("groups", typed_groups, allowed_option)
     if "bias" in typed_groups and "bias" in options:
         raise InvalidArgument("bias", options["bias"], "given once: here or in [groups]")
 
@@ -129,11 +129,11 @@ def parse_request(
         for name in GRIDS
         if name in options and (name, options[name]) != FOLLOWING
     }
-    alpha, lam = (typed_numbers.pop(name, np.empty(0)) for name in ("alpha", "lam"))
-    if note := ratio_note(alpha):
-        say(f"note: {note}")
+    typed_alpha, typed_lam = (typed_numbers.pop(name, np.empty(0)) for name in ("alpha", "lam"))
+    if alpha_note := ratio_note(typed_alpha):
+        say(f"note: {alpha_note}")
     grids = {name: grid for name, grid in typed_numbers.items() if grid.size > 1 or name == "rate"}
-    grid_sizes = (max(1, grid.size) for grid in (alpha, lam, *grids.values()))
+    grid_sizes = (max(1, grid.size) for grid in (typed_alpha, typed_lam, *grids.values()))
     check_points("all options together", grid_sizes, LARGEST_DOCUMENT)
     field_values = {name: options[name] for name in FIELDS if name in options} | typed_groups
     field_values |= {name: float(grid[0]) for name, grid in typed_numbers.items()}
@@ -156,23 +156,23 @@ def parse_request(
 
     problem: Problem
     if is_step:
-        beta = field_values.pop("beta", SpikedRandomFeatures.beta)
+        typed_beta = field_values.pop("beta", SpikedRandomFeatures.beta)
         if "rate" in field_values:
-            field_values["eta"] = field_values.pop("rate") / beta
+            field_values["eta"] = field_values.pop("rate") / typed_beta
         typed_size = {
             name: field_values.pop(name) for name in ("dimension",) if name in field_values
         }
         problem = GradientStep(**field_values)
-        if theory == "network":
-            problem = problem.network(beta=beta, reuse=reuse, **typed_size)
+        if typed_theory == "network":
+            problem = problem.network(beta=typed_beta, reuse=reuse, **typed_size)
         elif typed_size:
-            problem = problem.srf(beta=beta, **typed_size)
+            problem = problem.srf(beta=typed_beta, **typed_size)
         else:
-            grids.setdefault("beta", np.array([beta]))
+            grids.setdefault("beta", np.array([typed_beta]))
     else:
         problem = SpikedRandomFeatures(**field_values)
     grids = grid_axes(problem, grids)
-    return Request(problem, alpha, lam, grids, theory, loss(options.get("loss")))
+    return Request(problem, typed_alpha, typed_lam, grids, typed_theory, loss(options.get("loss")))
 
 
 def _way(options: Options) -> str:
@@ -188,9 +188,9 @@ def _way(options: Options) -> str:
     given = {way: [name for name in names if name in options] for way, names in all_ways.items()}
     typed_ways = [way for way, names in given.items() if names] or ["a step"]
     if len(typed_ways) > 1:
-        first, second = (given[way] for way in typed_ways[:2])
-        allowed = f"given without --{second[0]}: {' or '.join(typed_ways)}, not both"
-        raise InvalidArgument(first[0], options[first[0]], allowed)
+        first_way, other_way = (given[way] for way in typed_ways[:2])
+        allowed_option = f"given without --{other_way[0]}: {' or '.join(typed_ways)}, not both"
+        raise InvalidArgument(first_way[0], options[first_way[0]], allowed_option)
     needed_options = all_ways[typed_ways[0]]
     for name in needed_options:
         if name not in options:
@@ -204,5 +204,5 @@ def with_kinks(options: Options) -> dict[str, Activation]:
     imported_functions = [name for name in ("student", "target") if is_import_path(options[name])]
     if not imported_functions:
         raise InvalidArgument("kinks", options["kinks"], "left out: no function is a module's")
-    kinks = tuple(parse_grid("kinks", options["kinks"]).tolist())
-    return {name: activation(options[name], name, kinks) for name in imported_functions}
+    typed_kinks = tuple(parse_grid("kinks", options["kinks"]).tolist())
+    return {name: activation(options[name], name, typed_kinks) for name in imported_functions}

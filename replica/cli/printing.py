@@ -65,10 +65,10 @@ class Output:
         unsolved_n = int((statuses == str(Status.INTERRUPTED)).sum())
         if not unsolved_n:
             return self, ""
-        named = self.out and self.out.with_stem(f"{self.out.stem}-incomplete")
+        incomplete_file = self.out and self.out.with_stem(f"{self.out.stem}-incomplete")
         points_text = f"{unsolved_n} of {statuses.size} points were not solved"
-        points_text += f", as their status in {named} says" * bool(named)
-        return replace(self, out=named, plot=None), points_text
+        points_text += f", as their status in {incomplete_file} says" * bool(incomplete_file)
+        return replace(self, out=incomplete_file, plot=None), points_text
 
     def write(
         self,
@@ -89,13 +89,13 @@ class Output:
         """
         if self.out is not None:
             table_rows = document.get("points", ()) if rows is None else rows
-            suffix = self.out.suffix.lower()
-            if suffix == ".nc" and dataset is not None:
+            out_suffix = self.out.suffix.lower()
+            if out_suffix == ".nc" and dataset is not None:
                 # in memory, since HDF5 does not survive a disk that is full
                 file_content = bytes(dataset().to_netcdf(None, engine="h5netcdf"))
-            elif suffix == ".json":
+            elif out_suffix == ".json":
                 file_content = (files.to_json(document) + "\n").encode()
-            elif suffix == ".tex":
+            elif out_suffix == ".tex":
                 table = files.to_tex(paper or table_rows, partial(_heading, table_rows), printed)
                 file_content = f"{_comment(document)}{table}".encode()
             else:
@@ -123,34 +123,34 @@ class Output:
             return f"{value:.7g}" if isinstance(value, float) else str(value)
 
         end = 20
-        is_long = len(points) > 3 * end and not self.wide
-        shown_points = [*points[:end], *points[-end:]] if is_long else points
+        is_long_table = len(points) > 3 * end and not self.wide
+        shown_points = [*points[:end], *points[-end:]] if is_long_table else points
         table_cells = [[name, *(seven(point[name]) for point in shown_points)] for name in columns]
-        widths = [max(map(len, column)) + 2 for column in table_cells]
+        column_widths = [max(map(len, column)) + 2 for column in table_cells]
         fitting = sum(width <= 100 + 2 for width in accumulate(len(name) + 2 for name in columns))
         shown_columns = table_cells if self.wide else table_cells[: max(fitting, 1)]
-        for i, row in enumerate(zip(*shown_columns, strict=True)):
-            if is_long and i == end + 1:
-                answer("...".rjust(widths[0])[2:])
-            answer("".join(map(str.rjust, row, widths))[2:])
-        if is_long:
+        for row_index, printed_row in enumerate(zip(*shown_columns, strict=True)):
+            if is_long_table and row_index == end + 1:
+                answer("...".rjust(column_widths[0])[2:])
+            answer("".join(map(str.rjust, printed_row, column_widths))[2:])
+        if is_long_table:
             say(
                 f"note: the first and the last {end} of {len(points)} points are shown: --wide "
                 "shows all, --out FILE.csv saves them"
             )
-        meanings = [
+        column_meanings = [
             "classification_error is the share of new labels, with their noise, that the sign of "
             "the output, or the largest of several, misses"
         ] * any(name.endswith("classification_error") for name in columns)
         if "loss_error" in columns:
-            meanings += [
+            column_meanings += [
                 "loss_error and train_loss are means of the loss; test_error and train_error are "
                 "squared errors, which it does not minimise"
             ]
-        elif meanings:
-            meanings += ["the test error is squared"]
-        if meanings:
-            say(f"note: {'; '.join(meanings)}")
+        elif column_meanings:
+            column_meanings += ["the test error is squared"]
+        if column_meanings:
+            say(f"note: {'; '.join(column_meanings)}")
         if len(shown_columns) < len(table_cells):
             say(f"note: --wide also shows {', '.join(columns[len(shown_columns) :])}")
 
@@ -158,16 +158,16 @@ class Output:
 def _heading(rows: Sequence[Mapping[str, Any]], name: str) -> str:
     """Symbol of a column of a table for a paper, or its name, of squared errors where others are of
     a loss."""
-    squared = "loss_error" in rows[0] and name.startswith(("test_error", "train_error"))
-    return f"mean squared {name}" if squared else symbol(name)
+    is_squared = "loss_error" in rows[0] and name.startswith(("test_error", "train_error"))
+    return f"mean squared {name}" if is_squared else symbol(name)
 
 
 def _comment(document: Mapping[str, Any]) -> str:
     """A comment of LaTeX with what all points of a document share, which is much of a caption."""
-    shared = {name: document[name] for name in ("dimension", "seeds") if name in document}
-    pieces = settings(netcdf_attributes(dict(document.get("problem", {})) | shared))
-    pieces += [str(document["theory"])] if "theory" in document else []
-    return f"% {', '.join(pieces)}\n" * bool(pieces)
+    shared_settings = {name: document[name] for name in ("dimension", "seeds") if name in document}
+    comment_parts = settings(netcdf_attributes(dict(document.get("problem", {})) | shared_settings))
+    comment_parts += [str(document["theory"])] if "theory" in document else []
+    return f"% {', '.join(comment_parts)}\n" * bool(comment_parts)
 
 
 def _with_theory(
@@ -178,10 +178,10 @@ def _with_theory(
     known = {**document.get("problem", {}), **document}
     if "theory" not in known:
         return [*rows]
-    shared = {name: known[name] for name in ("theory", "dimension") if name in known}
-    blank = dict.fromkeys(shared, "")
-    sources = (row.get("source") for row in rows)
-    added = (blank if source == "simulation" else shared for source in sources)
+    shared_columns = {name: known[name] for name in ("theory", "dimension") if name in known}
+    blank_columns = dict.fromkeys(shared_columns, "")
+    row_sources = (row.get("source") for row in rows)
+    added = (blank_columns if source == "simulation" else shared_columns for source in row_sources)
     return [{**row, **new, **row} for row, new in zip(rows, added, strict=True)]
 
 
@@ -200,9 +200,9 @@ def errors_first(table_columns: Container[Any], loss: Loss) -> list[str]:
     squared errors last where the ``loss`` does not fit outputs to the labels."""
     errors = ("classification_error", "test_error", "train_error")
     other_columns = ("loss_error", "train_loss", "classification_error_stderr", "test_error_stderr")
-    names = [name for name in (*errors, "converged", *other_columns) if name in table_columns]
-    squared = ["test_error", "train_error", "test_error_stderr"] * (loss.kind == "margin")
-    return sorted(names, key=squared.count)
+    error_names = [name for name in (*errors, "converged", *other_columns) if name in table_columns]
+    squared_columns = ["test_error", "train_error", "test_error_stderr"] * (loss.kind == "margin")
+    return sorted(error_names, key=squared_columns.count)
 
 
 def save(path: Path, file_content: bytes) -> None:
@@ -218,8 +218,8 @@ def answer(text: str) -> None:
 
 def say(message: str) -> None:
     """Write to standard error, as one line of reasonable length without control characters."""
-    line = shorten(" ".join(message.split()), 800)  # a dozen lines of a terminal
-    typer.echo("".join(c if c.isprintable() else "?" for c in line), err=True)
+    message_line = shorten(" ".join(message.split()), 800)  # a dozen lines of a terminal
+    typer.echo("".join(c if c.isprintable() else "?" for c in message_line), err=True)
 
 
 @contextmanager
@@ -228,23 +228,23 @@ def answers_only() -> Iterator[None]:
 
     Standard output then has the answer of the command alone, and can be read as JSON.
     """
-    token = ANSWERS.set(sys.stdout)
+    answers_token = ANSWERS.set(sys.stdout)
     try:
         with redirect_stdout(sys.stderr):
             yield
     finally:
-        ANSWERS.reset(token)
+        ANSWERS.reset(answers_token)
 
 
 def with_options(sentence: str) -> str:
     """A ``sentence`` of the library, with options in the place of its arguments, and the commands
     that have an option where not all do."""
-    named = {"time_limit=": "--time-limit ", "time_limit": "--time-limit", "most=": "--most"}
+    option_words = {"time_limit=": "--time-limit ", "time_limit": "--time-limit", "most=": "--most"}
     tolerance = "--quadrature-tol of replica curve, readout or spectrum"
-    named |= {"quadrature_tol": tolerance, "without dimension=": "without --dimension"}
-    named["theory='srf'"] = "--theory srf"
-    for argument, option in named.items():
-        sentence = sentence.replace(argument, option)
+    option_words |= {"quadrature_tol": tolerance, "without dimension=": "without --dimension"}
+    option_words["theory='srf'"] = "--theory srf"
+    for python_word, option_word in option_words.items():
+        sentence = sentence.replace(python_word, option_word)
     return sentence
 
 
@@ -253,14 +253,14 @@ def progress(what: str) -> AbstractContextManager[Progress]:
     return bar(what) if sys.stderr.isatty() else nullcontext(_progress_lines(what))
 
 
-def _progress_lines(what: str) -> Progress:
+def _progress_lines(counted_work: str) -> Progress:
     """Callback that writes a line on the progress of the work at most once a minute."""
     start_time = last_line = time.monotonic()
 
-    def advance(done: int, total: int) -> None:
+    def print_progress(done: int, total: int) -> None:
         nonlocal last_line
         if (time_now := time.monotonic()) - last_line >= 60:
             last_line = time_now
-            say(f"{what}: {done} of {total} after {(time_now - start_time) / 60:.0f} min")
+            say(f"{counted_work}: {done} of {total} after {(time_now - start_time) / 60:.0f} min")
 
-    return advance
+    return print_progress

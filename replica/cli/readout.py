@@ -27,11 +27,11 @@ def one_error(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        allowed = f"one valid number such as 0.05, not {text}"
-        allowed += " (run the command once for each)" * ("," in text)
+        allowed_error = f"one valid number such as 0.05, not {text}"
+        allowed_error += " (run the command once for each)" * ("," in text)
         with suppress(ValueError):
-            allowed += f" ({float(text.removesuffix('%')) / 100:g})" * text.endswith("%")
-        raise typer.BadParameter(allowed) from None
+            allowed_error += f" ({float(text.removesuffix('%')) / 100:g})" * text.endswith("%")
+        raise typer.BadParameter(allowed_error) from None
 
 
 Reach = Annotated[
@@ -99,8 +99,8 @@ def readout(
     """
     if reach is not None:
         typed_options = {"quadrature_tol": quadrature_tol is not None, "confusion": confusion}
-        for name in filter(typed_options.get, typed_options):
-            raise InvalidArgument(name, None, "left out with --reach")
+        for option_name in filter(typed_options.get, typed_options):
+            raise InvalidArgument(option_name, None, "left out with --reach")
         return _reach(options, output, reach, most, time_limit)
     if most is not None:
         raise InvalidArgument("most", most, "given with --reach ERROR alone")
@@ -120,41 +120,41 @@ def answer_readout(
 ) -> bool:
     """Errors at the samples and penalties, or the best of these, that the options describe; whether
     all are known.  The ``figure`` takes the model and the data set."""
-    model, points, loss, columns_taken = parse_given(options, best=True)
-    searched = isinstance(points["lam"], str)
-    is_one_point = all(np.size(values) == 1 for values in points.values())
+    model, typed_points, loss, columns_taken = parse_given(options, best=True)
+    asks_best = isinstance(typed_points["lam"], str)
+    is_one_point = all(np.size(values) == 1 for values in typed_points.values())
     if confusion and not (observables.has_classes(model) and is_one_point):
-        allowed = "of labels that are classes, or -1 and 1, at one --samples and --lam"
-        raise InvalidArgument("confusion", None, allowed)
-    accuracy: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
+        allowed_option = "of labels that are classes, or -1 and 1, at one --samples and --lam"
+        raise InvalidArgument("confusion", None, allowed_option)
+    solve_options: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
     with progress("points") as advance:
-        search = accuracy | {"progress": advance, "partial_results": True}  # at Ctrl-C
-        if searched:
-            grid = observables.at_best(model, ["lam"], points, {}, loss, **search)
+        search = solve_options | {"progress": advance, "partial_results": True}  # at Ctrl-C
+        if asks_best:
+            readout_grid = observables.at_best(model, ["lam"], typed_points, {}, loss, **search)
         else:
-            grid = observables.solve_grid(model, **points, loss=loss, **search)
-    dataset = grid.dataset()
-    for note in observables.notes_on(model, dataset):
-        logging.getLogger(__name__).warning(note)
-    output, interrupted = output.of_solved(dataset.status.values)
-    axes = {str(name): dataset[name].values for name in dataset.test_error.dims}
-    columns = {str(name): x.values.ravel() for name, x in dataset.data_vars.items()}
+            readout_grid = observables.solve_grid(model, **typed_points, loss=loss, **search)
+    dataset = readout_grid.dataset()
+    for curve_note in observables.notes_on(model, dataset):
+        logging.getLogger(__name__).warning(curve_note)
+    output, interrupted_text = output.of_solved(dataset.status.values)
+    document_axes = {str(name): dataset[name].values for name in dataset.test_error.dims}
+    document_columns = {str(name): x.values.ravel() for name, x in dataset.data_vars.items()}
     document: dict[str, Any] = {
         "problem": dict(dataset.attrs),
-        "points": printing.rows_of(axes, columns),
+        "points": printing.rows_of(document_axes, document_columns),
     }
     point: Any = None
     if confusion and dataset.converged.all():
-        point_options = {name: dataset[name].values.item() for name in points}
-        point, _ = observables.solve_layer(model, **point_options, loss=loss, **accuracy)
+        point_options = {name: dataset[name].values.item() for name in typed_points}
+        point, _ = observables.solve_layer(model, **point_options, loss=loss, **solve_options)
         if point.converged and point.confusion is not None:
             answer_names = class_names(point.model)
-            shares = [dict(zip(answer_names, row, strict=True)) for row in point.confusion]
-            document["confusion"] = dict(zip(answer_names, shares, strict=True))
+            class_shares = [dict(zip(answer_names, row, strict=True)) for row in point.confusion]
+            document["confusion"] = dict(zip(answer_names, class_shares, strict=True))
 
-    def show() -> None:
-        columns = printing.errors_first(dataset, loss)
-        output.table(document["points"], [*points, *columns])
+    def print_readout() -> None:
+        printed_columns = printing.errors_first(dataset, loss)
+        output.table(document["points"], [*typed_points, *printed_columns])
         confusion_rows = [
             {"of class": name} | {answer: f"{100 * share:.0f}" for answer, share in row.items()}
             for name, row in document.get("confusion", {}).items()
@@ -163,56 +163,56 @@ def answer_readout(
             printing.answer("\nAnswers in percent, a row for each class:")
             output.table(confusion_rows, [*confusion_rows[0]])
 
-    def drawn() -> Any:
+    def draw_readout() -> Any:
         return (point.plot_confusion() if point else figure(model, dataset)).figure
 
-    output.write(document, show, figure=drawn, dataset=dataset.squeeze)
-    if interrupted:
-        raise Interrupted(f"interrupted; {interrupted}")
+    output.write(document, print_readout, figure=draw_readout, dataset=dataset.squeeze)
+    if interrupted_text:
+        raise Interrupted(f"interrupted; {interrupted_text}")
     if columns_taken:
         printing.say(f"note: {columns_taken}")
     if point and output.out and output.out.suffix.lower() != ".json":
         printing.say(f"note: {output.out} has the errors: --out FILE.json has --confusion, too")
     if isinstance(model, FeatureSample) and model.of_two:
         printing.say(f"note: classes {model.of_two}")
-    edges = not isinstance(model, FeatureSample)  # of which a note of the curve says so
-    print_notes(document["points"], edges=edges, time_limit=time_limit)
+    notes_edges = not isinstance(model, FeatureSample)  # of which a note of the curve says so
+    print_notes(document["points"], edges=notes_edges, time_limit=time_limit)
     return bool(dataset.converged.all())
 
 
 def _reach(options: Options, output: Output, reach: float, most: Any, time_limit: float) -> bool:
     """Print the number of samples that an error needs; returns whether that is known."""
     model, points, loss, columns_taken = parse_given(options, reach=True, best=True)
-    lam = points["lam"] if isinstance(points["lam"], str) else points["lam"].tolist()
-    if len(lam) > 1 and lam != BEST:
+    typed_lam = points["lam"] if isinstance(points["lam"], str) else points["lam"].tolist()
+    if len(typed_lam) > 1 and typed_lam != BEST:
         raise InvalidArgument("lam", options["lam"], "one number with --reach, or best")
     of_classes = observables.has_classes(model)
     error = "classification_error" if of_classes else "test_error"
     observables.wanted_error("reach", reach, model if of_classes else None)
-    penalty: dict[str, Any] = {"lam": lam if lam == BEST else lam[0]}
+    penalty: dict[str, Any] = {"lam": typed_lam if typed_lam == BEST else typed_lam[0]}
     with progress("numbers of samples") as advance:
-        settings: dict[str, Any] = {error: reach, "time_limit": time_limit, "progress": advance}
-        needed = observables.samples_needed(model, loss=loss, most=most, **penalty, **settings)
+        reach_search: dict[str, Any] = {error: reach, "time_limit": time_limit, "progress": advance}
+        needed = observables.samples_needed(model, loss=loss, most=most, **penalty, **reach_search)
     # a first layer, and strata, have no standard errors
-    band = ["low", "high"] if f"{error}_stderr" in needed.curve else []
-    columns = ["samples", *band, *["beyond_rows"] * isinstance(model, FeatureSample)]
-    row = {error: reach, "lam": needed.lam}
-    row |= {name: getattr(needed, name) for name in columns}
-    of_band = {"low_and_high": observables.BAND_TEXT} if band else {}
-    points_row = row | of_band | {"note": needed.note}
+    band_columns = ["low", "high"] if f"{error}_stderr" in needed.curve else []
+    needed_columns = ["samples", *band_columns, *["beyond_rows"] * isinstance(model, FeatureSample)]
+    needed_row = {error: reach, "lam": needed.lam}
+    needed_row |= {name: getattr(needed, name) for name in needed_columns}
+    of_band = {"low_and_high": observables.BAND_TEXT} if band_columns else {}
+    points_row = needed_row | of_band | {"note": needed.note}
     document: dict[str, Any] = {"problem": model.described, "points": [points_row]}
-    said = f"lam {needed.lam:.4g}, " if np.isfinite(needed.lam) else ""
-    said += f"samples {needed._facts()['samples']}"
+    needed_text = f"lam {needed.lam:.4g}, " if np.isfinite(needed.lam) else ""
+    needed_text += f"samples {needed._facts()['samples']}"
 
-    def show() -> None:
+    def print_needed() -> None:
         if np.isnan(needed.samples):
-            printing.answer(said)
+            printing.answer(needed_text)
         else:
-            output.table(document["points"], list(row))
-            if band:
+            output.table(document["points"], list(needed_row))
+            if band_columns:
                 printing.say(f"note: low and high are {observables.BAND_TEXT}")
 
-    output.write(document, show, figure=lambda: needed.plot().figure)
+    output.write(document, print_needed, figure=lambda: needed.plot().figure)
     if columns_taken:
         printing.say(f"note: {columns_taken}")
     if needed.note:

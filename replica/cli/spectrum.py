@@ -48,39 +48,39 @@ def spectrum(
     """
     request = parse_request(options, required=("alpha",))
     model = request.single_model()
-    how: Any = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
-    found = spectrum_of(model, alpha=single_number("alpha", request.alpha), **how)
+    spectrum_options: Any = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
+    found = spectrum_of(model, alpha=single_number("alpha", request.alpha), **spectrum_options)
     document = spectrum_document(found, points)
     document["problem"] = {"theory": "srf"} | describe(request.problem)
     document["problem"] |= {"beta": model.beta, "alpha": found.alpha}
-    x, density = document["density"].values()
-    rows = rows_of({"x": x}, {"density": density})
+    density_grid, density = document["density"].values()
+    density_rows = rows_of({"x": density_grid}, {"density": density})
 
     def show() -> None:
         _show(found)
         note_theory(model)
 
-    output.write(document, show, figure=lambda: plot_spectrum(found).figure, rows=rows)
-    if note := note_of_spectrum(found, request.theory):
-        say(f"note: {note}")
+    output.write(document, show, figure=lambda: plot_spectrum(found).figure, rows=density_rows)
+    if spectrum_note := note_of_spectrum(found, request.theory):
+        say(f"note: {spectrum_note}")
     warn_unless_converged(found)
     return found.converged
 
 
-def _show(result: Spectrum) -> None:
+def _show(found_spectrum: Spectrum) -> None:
     """Edges, atom and outliers in words."""
-    for interval, sharp in zip(result.edges, result.sharp, strict=True):
+    for bulk_edges, sharp_edges in zip(found_spectrum.edges, found_spectrum.sharp, strict=True):
         low_text, high_text = (
             f"{x:.10g}{'' if is_sharp else ' (not sharp)'}"
-            for x, is_sharp in zip(interval, sharp, strict=True)
+            for x, is_sharp in zip(bulk_edges, sharp_edges, strict=True)
         )
         answer(f"density from {low_text} to {high_text}")
-    if result.diverges:
+    if found_spectrum.diverges:
         answer("density diverges at 0")
-    answer(f"atom at 0: {result.atom:.10g}")
-    for value, n in zip(result.outliers, result.outliers_from, strict=True):
-        place = f"p times {value:.10g} to leading order in p"
-        answer(f"outlier at {place}, beyond the bulk from n = {n:.3g}")
+    answer(f"atom at 0: {found_spectrum.atom:.10g}")
+    for outlier_value, n in zip(found_spectrum.outliers, found_spectrum.outliers_from, strict=True):
+        outlier_place = f"p times {outlier_value:.10g} to leading order in p"
+        answer(f"outlier at {outlier_place}, beyond the bulk from n = {n:.3g}")
 
 
 def warn_unless_converged(result: Spectrum) -> None:
@@ -95,13 +95,13 @@ def warn_unless_converged(result: Spectrum) -> None:
 def spectrum_document(result: Spectrum, points: int) -> dict[str, Any]:
     """The JSON document of ``spectrum``."""
     points_each = max(2, points // len(result.edges))
-    x = np.concatenate([result.grid(k, points_each) for k in range(len(result.edges))])
+    density_grid = np.concatenate([result.grid(k, points_each) for k in range(len(result.edges))])
     spectrum_fields = (
         "edges", "sharp", "diverges", "atom", "outliers", "outliers_from", "converged",
         "quadrature_error", "mass_error",
     )  # fmt: skip
     return {name: getattr(result, name) for name in spectrum_fields} | {
-        "density": {"x": x, "y": result.density(x)}
+        "density": {"x": density_grid, "y": result.density(density_grid)}
     }
 
 
@@ -144,17 +144,17 @@ def staircase(
         degree=degree,
         threshold=threshold,
     )
-    suffix = output.out.suffix.lower() if output.out is not None else ""
-    if suffix in (".csv", ".tex") and not result.stages:
+    out_suffix = output.out.suffix.lower() if output.out is not None else ""
+    if out_suffix in (".csv", ".tex") and not result.stages:
         raise InvalidArgument("out", str(output.out), ".json where there is no stage to write")
     document = staircase_document(result)
 
-    def show() -> None:
+    def print_staircase() -> None:
         if result.stages:
             output.table(document["points"], list(document["points"][0]))
         answer(summary(result))
 
-    output.write(document, show, figure=lambda: plot_staircase(result).figure)
+    output.write(document, print_staircase, figure=lambda: plot_staircase(result).figure)
 
 
 def staircase_document(result: Staircase) -> dict[str, Any]:
@@ -199,18 +199,18 @@ def summary(result: Staircase) -> str:
         text += " or more"  # one network may take more than all do
     if later := [_samples_text(stage.leap) for stage in result.stages[result.linear_stages :]]:
         text += f"; then steps of n ~ {', '.join(later)}"
-    if unmet := r - len(result.directions):
+    if unmet_count := r - len(result.directions):
         why_missing = "or of a higher degree"
         if result.student is not None:
             why_missing = "of a higher degree, or not seen by this student"
-        directions = _counted(unmet, "direction")
-        text += f"; {directions} not met up to degree {result.degree}: irrelevant, {why_missing}"
-    kind, of_target = ", a student that sees every degree", ""
+        unmet_text = _counted(unmet_count, "direction")
+        text += f"; {unmet_text} not met up to degree {result.degree}: irrelevant, {why_missing}"
+    batch_text, of_target = ", a student that sees every degree", ""
     if result.student is not None:
-        kind = ""
+        batch_text = ""
         of_target = ", of the target alone: replica-validate alignment has how far neurons turn"
-    strengths = f"strengths above {result.resolution:.1g} of the variance{of_target}"
-    return f"{text} (fresh batches{kind}; {strengths})"
+    strength_text = f"strengths above {result.resolution:.1g} of the variance{of_target}"
+    return f"{text} (fresh batches{batch_text}; {strength_text})"
 
 
 def _samples_text(leap: int) -> str:
@@ -218,6 +218,6 @@ def _samples_text(leap: int) -> str:
     return f"d^{leap}" if leap > 1 else "d"
 
 
-def _counted(number: int, thing: str) -> str:
+def _counted(counted_number: int, counted_noun: str) -> str:
     """A number and its noun, in the plural unless it is 1."""
-    return f"{number} {thing}{'s' * (number != 1)}"
+    return f"{counted_number} {counted_noun}{'s' * (counted_number != 1)}"
