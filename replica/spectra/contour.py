@@ -73,18 +73,18 @@ def contour_table(model: Model, table: Table) -> Table | None:
             contour_weights = contour_slope * np.exp(-(contour_z**2) / 2)
             contour_weights *= inputs.shares[j] / contour_weights.sum()
         nodes_of_components.append((mean + slope * contour_z, contour_weights))
-    kappa, contour_weights = map(np.concatenate, zip(*nodes_of_components, strict=True))
-    if not np.iscomplexobj(kappa):
+    contour_kappa, contour_weights = map(np.concatenate, zip(*nodes_of_components, strict=True))
+    if not np.iscomplexobj(contour_kappa):
         return None
     firsts, _ = group_kinds(model)
     moments = [
-        complex_moments(model.student, groups.r[g, 0] * kappa + groups.bias[g], groups.c[g])
+        complex_moments(model.student, groups.r[g, 0] * contour_kappa + groups.bias[g], groups.c[g])
         for g in firsts
     ]
     return replace(
         table,
         weights=contour_weights,
-        kappa=kappa[None],
+        kappa=contour_kappa[None],
         mu1=np.array([moment.first for moment in moments]) / np.sqrt(groups.c[firsts])[:, None],
         mu2sq=np.array([moment.variance for moment in moments]),
     )
@@ -185,10 +185,10 @@ def with_complex_batch(network: NetworkRows, rows: TrainedRows) -> TrainedRows:
 
     ``rows`` are returned unchanged where no complex rule agrees with the real one.
     """
-    step, (batch,), (all_groups,) = network.step, rows.batches, network.all_groups.batches
-    sample = first_sample_weights(step, network.kinds)
-    labels = step.labels_at(0)
-    if labels.channel or step.inputs is not None:
+    batch_step, (batch,), (all_groups,) = network.step, rows.batches, network.all_groups.batches
+    sample = first_sample_weights(batch_step, network.kinds)
+    labels = batch_step.labels_at(0)
+    if labels.channel or batch_step.inputs is not None:
         return rows  # random labels +-1 have two residuals, other laws keep their real nodes
     largest_group = int(np.argmax(np.abs(sample.linear) if sample.linear.any() else sample.square))
     if sample.linear.any():
@@ -209,14 +209,14 @@ def with_complex_batch(network: NetworkRows, rows: TrainedRows) -> TrainedRows:
 def _matching_rule(labels: LabelLaw, sample: FirstSampleWeights, alpha: float, real: Rule) -> Rule:
     """The first complex rule that reproduces the averages on the ``real`` nodes, or ``real``."""
     pole_scale = float((sample.square / alpha + (sample.linear / alpha) ** 2).max())
-    target: Any = labels.target
+    label_target: Any = labels.target
     target_offset = sample.offset[0]
 
     def mean_target(complex_z: Array) -> Array:
         """The target less its offset, without checks, so that z may be complex."""
-        return np.asarray(target.function(np.array(complex_z))) - target_offset
+        return np.asarray(label_target.function(np.array(complex_z))) - target_offset
 
-    shifted_labels = replace(labels, target=Activation(mean_target, kinks=target.kinks))
+    shifted_labels = replace(labels, target=Activation(mean_target, kinks=label_target.kinks))
     rule_averages = partial(_rational_averages, scale=pole_scale, odd=bool(sample.linear.any()))
     real_averages, average_size = rule_averages(real)
     for complex_rule in _candidate_rules(shifted_labels, pole_scale) if pole_scale else ():
@@ -227,12 +227,12 @@ def _matching_rule(labels: LabelLaw, sample: FirstSampleWeights, alpha: float, r
     return real
 
 
-def _rational_averages(nodes: Rule, scale: float, *, odd: bool) -> tuple[Array, float]:
+def _rational_averages(averaged_rule: Rule, scale: float, *, odd: bool) -> tuple[Array, float]:
     """Averages over rho of the pencil's rational functions, and the scale of their errors.
 
     Functions odd in rho are included if ``odd``.
     """
-    rho, weights = nodes
+    rho, weights = averaged_rule
     pole_terms = 1 / (1 + scale * np.array([0.0, 0.01, 0.1, 0.4, 1.0])[:, None] * rho**2)
     even_terms = rho**2 * pole_terms
     rational_values = np.append(even_terms @ weights, (rho * pole_terms) @ weights if odd else [])
@@ -245,9 +245,9 @@ def _candidate_rules(labels: LabelLaw, scale: float) -> Iterator[Rule]:
     Each Gaussian of the label noise is integrated on the rotated line if it is wide enough, else
     through s: on a contour, or on the target's values.
     """
-    target, gaussians = labels.target, labels.gaussians
-    rotated_rules = [_on_rotated_line(target, v, scale) if v else None for v, _ in gaussians]
-    for noiseless_rule in (_on_contour(target), _on_real_line(target, 0.25)):
+    label_target, gaussians = labels.target, labels.gaussians
+    rotated_rules = [_on_rotated_line(label_target, v, scale) if v else None for v, _ in gaussians]
+    for noiseless_rule in (_on_contour(label_target), _on_real_line(label_target, 0.25)):
         noise_pairs = zip(gaussians, rotated_rules, strict=True)
         rules = [rule or _with_small_noise(noiseless_rule, v) for (v, _), rule in noise_pairs]
         shares = [share * rule.weights for (_, share), rule in zip(gaussians, rules, strict=True)]

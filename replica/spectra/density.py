@@ -89,12 +89,12 @@ class SpectralDensity(Displayed):
         mass_tol, quadrature_tol : float
         """
         mass_error = abs(self.moment(0) - mass)
-        status = Status.CONVERGED if mass_error <= mass_tol else Status.MASS
+        density_status = Status.CONVERGED if mass_error <= mass_tol else Status.MASS
         if np.isnan(mass_error):  # somewhere no density was found
-            status = Status.NOT_FINITE
+            density_status = Status.NOT_FINITE
         elif not change <= quadrature_tol:
-            status = Status.QUADRATURE
-        return replace(self, quadrature_error=change, mass_error=mass_error, status=status)
+            density_status = Status.QUADRATURE
+        return replace(self, quadrature_error=change, mass_error=mass_error, status=density_status)
 
     def plot(self, ax: "Axes | None" = None, *, eigenvalues: Array | None = None) -> "Axes":
         """Plot of the density, by :func:`replica.plotting.plot_spectrum`."""
@@ -175,10 +175,10 @@ class SpectralDensity(Displayed):
 
     def _facts(self) -> dict[str, Any]:
         errors = f"quadrature_error {self.quadrature_error:.1e}, mass_error {self.mass_error:.1e}"
-        status_text = f"{self.status.value} ({errors})"
+        density_status = f"{self.status.value} ({errors})"
         density_facts = {name: getattr(self, name) for name in ("edges", "atom", "outliers")}
         density_diverges = {"density": "diverges at 0"} if self.diverges else {}
-        return density_facts | density_diverges | {"status": status_text}
+        return density_facts | density_diverges | {"status": density_status}
 
     def _rows(self) -> list[dict[str, float]]:
         grid_x = np.concatenate([self.grid(interval, 500) for interval in range(len(self.edges))])

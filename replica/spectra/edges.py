@@ -38,20 +38,20 @@ def support(resolvent: Resolvent, x: Array, mass: Array) -> tuple[Array, NDArray
     x, mass = _refine_at_dips(resolvent, x, mass)
     has_density = mass > NEGLIGIBLE_MASS
     inside, outside = density_ends(x, has_density, density_at, pieces=16, rounds=4)
-    cell, count = (inside - outside)[..., None], np.arange(4.0)
-    square = mass_per_log(resolvent, (inside[..., None] + cell * count).ravel()) ** 2
+    edge_cell, cell_counts = (inside - outside)[..., None], np.arange(4.0)
+    square = mass_per_log(resolvent, (inside[..., None] + edge_cell * cell_counts).ravel()) ** 2
     square = square.reshape(*inside.shape, 1, 4)
     with np.errstate(all="ignore"):  # ends of the grid have no cell
         # Lagrange's polynomial for the place as a function of the squared density, at 0
-        factors = square / (square - square.swapaxes(2, 3))
-        factors[..., range(4), range(4)] = 1.0
-        edges = inside + cell[..., 0] * (factors.prod(axis=-1) @ count)
+        lagrange_factors = square / (square - square.swapaxes(2, 3))
+        lagrange_factors[..., range(4), range(4)] = 1.0
+        edges = inside + edge_cell[..., 0] * (lagrange_factors.prod(axis=-1) @ cell_counts)
         # in a tail the density at a cell's distance is as small as at its end
-        sharp = ((edges - inside) * (edges - outside) < 0) & (square[..., 0, 1] > steep_mass**2)
-    edges = np.where(sharp, edges, np.sqrt(inside * outside))
+        is_sharp = ((edges - inside) * (edges - outside) < 0) & (square[..., 0, 1] > steep_mass**2)
+    edges = np.where(is_sharp, edges, np.sqrt(inside * outside))
     if has_density[0]:
         edges[0, 0] = 0.0
-    return edges, sharp
+    return edges, is_sharp
 
 
 def density_ends(
@@ -65,13 +65,13 @@ def density_ends(
     a grid of increasing x (P,) tells where it ``has_density``: its cells are divided into
     ``pieces``, so many ``rounds``.  The ends of the grid itself are both."""
     cells = np.flatnonzero(has_density[1:] != has_density[:-1])
-    low, high = x[cells], x[cells + 1]
-    inside, outside = np.where(has_density[cells], (low, high), (high, low))
+    cell_low, cell_high = x[cells], x[cells + 1]
+    inside, outside = np.where(has_density[cells], (cell_low, cell_high), (cell_high, cell_low))
     for _ in range(rounds):
         places = np.geomspace(inside, outside, pieces + 1, axis=1)
         with_density = density_at(places[:, 1:-1].ravel()).reshape(len(cells), pieces - 1)
-        last = np.logical_and.accumulate(with_density, axis=1).sum(axis=1)
-        inside, outside = places[np.arange(len(cells)), [last, last + 1]]
+        last_inside = np.logical_and.accumulate(with_density, axis=1).sum(axis=1)
+        inside, outside = places[np.arange(len(cells)), [last_inside, last_inside + 1]]
     first, final = x[:1][has_density[:1]], x[-1:][has_density[-1:]]
     inside, outside = (np.concatenate([first, ends, final]) for ends in (inside, outside))
     return inside.reshape(-1, 2), outside.reshape(-1, 2)
@@ -80,8 +80,8 @@ def density_ends(
 def mass_per_log(resolvent: Resolvent, x: Array, U: Array | None = None) -> Array:
     """Mass per unit of log x, x times the density, at x (P,), from solutions U (P, D) if given."""
     resolvent_coordinates = resolvent.solutions(x.astype(complex)) if U is None else U
-    density = resolvent.transform(resolvent_coordinates).imag / np.pi
-    return np.asarray(x * np.nan_to_num(density))
+    spectral_density = resolvent.transform(resolvent_coordinates).imag / np.pi
+    return np.asarray(x * np.nan_to_num(spectral_density))
 
 
 def logarithmic_grid(table: Table, alpha: float) -> Array:

@@ -108,13 +108,13 @@ class Resolvent:
         if start is None:
             return self.by_continuation(z)
         coordinate_size = self.responses.magnitude
-        solution, is_solution, _ = newton_complex(
+        newton_root, is_solution, _ = newton_complex(
             lambda x, rows: self.residual(x, z[rows]), start, reach=0.3, size=coordinate_size
         )
-        is_solution &= np.isfinite(solution).all(axis=1) & self.admissible(solution)
+        is_solution &= np.isfinite(newton_root).all(axis=1) & self.admissible(newton_root)
         if not is_solution.all():
-            solution[~is_solution] = self.by_continuation(z[~is_solution])
-        return solution
+            newton_root[~is_solution] = self.by_continuation(z[~is_solution])
+        return newton_root
 
     def winding(self, coordinates: Array) -> Array:
         """Number of zeros of 1 + V between the real line and the contour, (P,).
@@ -132,8 +132,8 @@ def outliers(model: SpikedRandomFeatures, table: Table) -> Array:
     """Nonzero eigenvalues of (sqrt(pi_a pi_b) E mu_0^a mu_0^b), the largest first."""
     root_share = np.sqrt(model.geometry.fractions)
     weighted_offsets = root_share[:, None] * table.offsets[: len(root_share)]
-    eigenvalues = np.linalg.eigvalsh((weighted_offsets * table.weights) @ weighted_offsets.T)[::-1]
-    return np.asarray(eigenvalues[eigenvalues > 1e-12 * max(eigenvalues[0], 1e-12)])
+    offset_sizes = np.linalg.eigvalsh((weighted_offsets * table.weights) @ weighted_offsets.T)[::-1]
+    return np.asarray(offset_sizes[offset_sizes > 1e-12 * max(offset_sizes[0], 1e-12)])
 
 
 def samples_of_outliers(resolvent: Resolvent, position: complex, count: int) -> Array:
@@ -149,17 +149,17 @@ def samples_of_outliers(resolvent: Resolvent, position: complex, count: int) -> 
     eigenvalue beyond the edge, as for n -> 0, the largest outliers lie above it for any n.
     """
     table, alpha = resolvent.real.table, resolvent.alpha
-    coordinates = resolvent.solutions(np.array([position], dtype=complex))
-    if not np.isfinite(coordinates).all():
+    position_U = resolvent.solutions(np.array([position], dtype=complex))
+    if not np.isfinite(position_U).all():
         return np.full(count, np.nan)
-    V2 = coordinates[:, -resolvent.responses.groups :]
+    V2 = position_U[:, -resolvent.responses.groups :]
     response_coefficients = resolvent.real.table.response_coefficients
-    one_plus_V = 1 + resolvent.responses.from_analytic(coordinates) @ response_coefficients
+    one_plus_V = 1 + resolvent.responses.from_analytic(position_U) @ response_coefficients
     group_count, weights = len(table.kinds), table.per_part(table.weights / one_plus_V[0])
     offset_penalty = 1 / (alpha * table.shares * V2[0, table.kinds])
     phi_m, phi_theta = table.regressors[:group_count], table.regressors[len(table.offsets) :]
     # theta = response E[kappa mu_1 s], with a spike and without
-    theta_map = resolvent.real.analytic.susceptibility_matrix(coordinates, np.array([alpha]))[0]
+    theta_map = resolvent.real.analytic.susceptibility_matrix(position_U, np.array([alpha]))[0]
     m_theta_gram, theta_gram = (phi_m * weights) @ phi_theta.T, (phi_theta * weights) @ phi_theta.T
     theta_system = np.eye(len(theta_gram)) + theta_gram @ theta_map
     of_theta = m_theta_gram @ theta_map @ np.linalg.solve(theta_system, m_theta_gram.T)

@@ -254,19 +254,19 @@ def spectrum(
     given = FirstLayer | FeatureSample | FeatureMoments
     model = model_of(model, beta, theory, given=given, samples=samples)
     if isinstance(model, FeatureSample | FeatureMoments):
-        allowed = "a model or a FirstLayer (numpy.linalg.eigvalsh has those of given features)"
-        raise InvalidArgument("model", model, allowed)
+        allowed_here = "a model or a FirstLayer (numpy.linalg.eigvalsh has those of given features)"
+        raise InvalidArgument("model", model, allowed_here)
     find_spectrum: Callable[[], Spectrum | LayerSpectrum]
     if isinstance(model, FirstLayer):
-        name, value = asked(model, alpha, samples)
-        (n,) = samples_of(model, name, np.array([number(name, value)]))
+        samples_name, spectrum_samples = asked(model, alpha, samples)
+        (n,) = samples_of(model, samples_name, np.array([number(samples_name, spectrum_samples)]))
         find_spectrum = partial(layer_spectrum, model, float(n), quadrature_tol or LAYER_TOLERANCE)
     else:
         refuse_options(model, "alpha0", "reuse", "train_bias")
         ratio = number("alpha", alpha)
         assert isinstance(model, SpikedRandomFeatures)
         find_spectrum = partial(_limit_spectrum, model, ratio, quadrature_tol or DENSITY_TOLERANCE)
-    message = "the spectrum was not found"
+    not_found = "the spectrum was not found"
     try:
         with deadline(time_limit), np.errstate(all="ignore"):  # iterates that are not finite end
             return find_spectrum()
@@ -274,10 +274,10 @@ def spectrum(
         slow = "many groups of neurons, a very narrow layer, or many given neurons take minutes"
         if isinstance(model, SpikedRandomFeatures) and on_real_nodes(model):
             slow = Status.LABEL_NODES.value.removeprefix("not converged: ")
-        message += f" within its time_limit (a larger time_limit gives it more seconds): {slow}"
+        not_found += f" within its time_limit (a larger time_limit gives it more seconds): {slow}"
     except np.linalg.LinAlgError:
-        message += ": a matrix of its equations is singular"
-    raise ConvergenceError(message, None)
+        not_found += ": a matrix of its equations is singular"
+    raise ConvergenceError(not_found, None)
 
 
 def _limit_spectrum(model: SpikedRandomFeatures, alpha: float, quadrature_tol: float) -> Spectrum:
