@@ -89,11 +89,11 @@ with app.setup:
         """Errors of a solution, in words."""
         if not solution.converged:
             return f"test error at α = {solution.alpha:g}: {solution.status.value}"
-        squared_error = f"test error at α = {solution.alpha:g}: {solution.test_error:.7f}"
+        squared_text = f"test error at α = {solution.alpha:g}: {solution.test_error:.7f}"
         if not solution.model.labels.binary:
-            return squared_error
-        class_error = f"{solution.classification_error:.7f}"
-        return f"classification error at α = {solution.alpha:g}: {class_error} ({squared_error})"
+            return squared_text
+        class_text = f"{solution.classification_error:.7f}"
+        return f"classification error at α = {solution.alpha:g}: {class_text} ({squared_text})"
 
     def embedded(figure):
         """Data URL of a figure."""

@@ -47,10 +47,10 @@ def point(state: State) -> Solution:
     """Theory at the point of a state."""
     request = request_of(state)
     at, lam = number_of(state, "at"), number_of(state, "lam")
-    solution = _cached_point(request.single_model(), at, lam, request.loss)
-    if not solution.converged:  # it may in more time
+    state_solution = _cached_point(request.single_model(), at, lam, request.loss)
+    if not state_solution.converged:  # it may in more time
         _cached_point.cache_clear()
-    return solution
+    return state_solution
 
 
 @lru_cache(maxsize=64)
@@ -65,11 +65,11 @@ def curve(
 ) -> xr.Dataset:  # fmt: skip
     """Errors over as much of a grid of ``alpha`` as there is time for; or over all of it at as many
     of the learning rates ``eta`` as there is time for."""
-    axes: dict[str, Any] = {"alpha": np.array(alpha)}
+    state_axes: dict[str, Any] = {"alpha": np.array(alpha)}
 
     def errors(some_values: Array) -> xr.Dataset:
         with deadline(WAIT):  # all of them
-            some_axes = axes | {"eta" if eta else "alpha": some_values}
+            some_axes = state_axes | {"eta" if eta else "alpha": some_values}
             return learning_curve(model, **some_axes, lam=lam, loss=loss, time_limit=WAIT)
 
     return _grid_in_time(np.array(eta or alpha), errors, 6.0 if eta else 1.0)  # longer for a map
@@ -108,8 +108,8 @@ def spectrum(model: SpikedRandomFeatures, at: float) -> Spectrum:
 def some(grid: Array, points: int) -> Array:
     """Evenly chosen points of a grid, ``points`` of them; its middle if that is 1."""
     points = min(grid.size, points)
-    chosen = np.linspace(0, grid.size - 1, points) if points > 1 else np.array([grid.size // 2])
-    return grid[chosen.round().astype(int)]
+    shown_at = np.linspace(0, grid.size - 1, points) if points > 1 else np.array([grid.size // 2])
+    return grid[shown_at.round().astype(int)]
 
 
 def _grid_in_time(grid: Array, compute_points: Callable[[Array], T], longer: float = 1.0) -> T:
@@ -154,18 +154,18 @@ def simulate(state: State) -> SimulatedCurve:
     if not ALONE.acquire(blocking=False):
         raise InvalidArgument("the simulation", None, "alone: another page's is running")
     try:
-        done = subprocess.run(
+        finished_run = subprocess.run(
             [sys.executable, "-m", "validation", *arguments], timeout=PATIENCE, **streams
         )
     except subprocess.TimeoutExpired:
         raise InvalidArgument("the simulation", None, f"done in {PATIENCE:g} s") from None
     finally:
         ALONE.release()
-    if done.returncode:
-        messages = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+    if finished_run.returncode:
+        messages = finished_run.stderr.strip().splitlines() or [f"status {finished_run.returncode}"]
         raise InvalidArgument("the simulation", messages[-1], "possible")
-    simulated_points = pandas.DataFrame(json.loads(done.stdout)["points"], dtype=float)
-    return SimulatedCurve(simulated_points.set_index(["alpha", "lam"]).to_xarray(), command_line)
+    simulated_table = pandas.DataFrame(json.loads(finished_run.stdout)["points"], dtype=float)
+    return SimulatedCurve(simulated_table.set_index(["alpha", "lam"]).to_xarray(), command_line)
 
 
 def simulation_command(state: State) -> str:

@@ -62,7 +62,7 @@ def grid_code(text: str) -> str:
     ('np.linspace(0.1, 4.0, 40)', 'np.geomspace(1.0, 10.0, 3)', '[1.0, 2.0]')
     """
     if ":" not in text:
-        return repr([float(number_text) for number_text in text.split(",")])
+        return repr([float(typed_number) for typed_number in text.split(",")])
     low, high, count, *is_log = text.split(":")
     return f"np.{'geomspace' if is_log else 'linspace'}({float(low)}, {float(high)}, {int(count)})"
 

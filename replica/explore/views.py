@@ -170,9 +170,9 @@ def learned_view(state: State) -> View:
         raise InvalidArgument("loss", state_request.loss.name, "square for the learned function")
     alpha, lam = number_of(state, "at"), number_of(state, "lam")
     refuse_options(state_request.single_model(), "label_noise")
-    learned = LearnedFunction(solution := cached_results.point(state))
-    if not solution.converged:
-        raise ConvergenceError(f"no learned function: {solution.status.value}", solution)
+    learned = LearnedFunction(learned_point := cached_results.point(state))
+    if not learned_point.converged:
+        raise ConvergenceError(f"no learned function: {learned_point.status.value}", learned_point)
     program_lines = [
         *texts.point_code(state),
         f"learned = replica.learned_function(model, alpha={alpha}, lam={lam})",
@@ -205,13 +205,13 @@ def _csv(shown_result: Any) -> bytes:
 
 def _left_out(converged: NDArray[np.bool_], computed: int, points_asked: int, named: str) -> str:
     """Sentence on points of a grid that are not drawn; empty if there are none."""
-    notes = []
+    not_drawn = []
     if computed < points_asked:
         of = f"{computed} of {points_asked} {named}"
-        notes.append(f"{of} are computed, to answer in time; the programs below compute all")
+        not_drawn.append(f"{of} are computed, to answer in time; the programs below compute all")
     if points_failed := int((~converged).sum()):
-        notes.append(f"{points_failed} did not converge")
-    return "; ".join(notes)
+        not_drawn.append(f"{points_failed} did not converge")
+    return "; ".join(not_drawn)
 
 
 def _mark_state_point(view_axes: Axes, state_point: float) -> None:
