@@ -103,21 +103,21 @@ def drawing(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 @contextmanager
 def watched(thing: str, store_folder: Path | None) -> Iterator[Callable[[int, int], None]]:
     """Callback (done, total) that shows progress; an interruption says how many draws are kept."""
-    done = total = 0
+    draws_done = all_draws = 0
     with cli.progress(thing) as advance:
 
-        def count(*now: int) -> None:
-            nonlocal done, total
-            done, total = now
-            advance(done, total)
+        def count_draws(*draws_now: int) -> None:
+            nonlocal draws_done, all_draws
+            draws_done, all_draws = draws_now
+            advance(draws_done, all_draws)
 
         try:
-            yield count
+            yield count_draws
         except KeyboardInterrupt:
             kept_draws = "were done and none is kept: with --store FOLDER they are"
             if store_folder is not None:
                 kept_draws = f"are kept in {store_folder}: the same command goes on from there"
-            count_text = f"{done} of {total}" if total else "no"  # before the first
+            count_text = f"{draws_done} of {all_draws}" if all_draws else "no"  # before the first
             raise cli.Interrupted(f"interrupted; {count_text} {thing} {kept_draws}") from None
 
 
@@ -128,20 +128,20 @@ def show_points(document: dict[str, Any], output: cli.Output) -> None:
     names = list(document["points"][0])
     first_column = names.index("source") + 1 if "source" in names else names.index("test_error")
 
-    def rank(name: str) -> tuple[int, bool]:
-        kinds = ("class", "test_error", "_z", "")
-        is_class_stderr = name == "classification_error_stderr"
-        return next(i for i, kind in enumerate(kinds) if kind in name), is_class_stderr
+    def rank(column: str) -> tuple[int, bool]:
+        rank_kinds = ("class", "test_error", "_z", "")
+        is_class_stderr = column == "classification_error_stderr"
+        return next(i for i, kind in enumerate(rank_kinds) if kind in column), is_class_stderr
 
     def cell(name: str, value: Any) -> Any:
-        unknown = value is None or (isinstance(value, float) and np.isnan(value))
-        is_score = name.endswith("_z") and not isinstance(value, str)  # "inf", over an error of 0
-        return "" if unknown else round(value, 2) if is_score else value
+        is_unknown = value is None or (isinstance(value, float) and np.isnan(value))
+        is_z_score = name.endswith("_z") and not isinstance(value, str)  # "inf", over an error of 0
+        return "" if is_unknown else round(value, 2) if is_z_score else value
 
-    table = [{k: cell(k, value) for k, value in point.items()} for point in document["points"]]
-    shown = [name for name in names[first_column:] if name != "theory"]
-    placed = names[:first_column] + theory_columns(table)
-    output.table(table, placed + sorted(shown, key=rank))
+    cell_rows = [{k: cell(k, value) for k, value in point.items()} for point in document["points"]]
+    error_columns = [name for name in names[first_column:] if name != "theory"]
+    placed_columns = names[:first_column] + theory_columns(cell_rows)
+    output.table(cell_rows, placed_columns + sorted(error_columns, key=rank))
 
 
 def theory_columns(points: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -167,20 +167,20 @@ def paper_rows(points: Sequence[Mapping[str, Any]], names: Sequence[str]) -> lis
     """Columns that a paper prints, of points in theory and simulation by turns: their places and,
     of the errors ``names``, theory, simulation with its standard error, and (simulated - theory) /
     simulated in percent; and the theory's name where there are several."""
-    rows, named = [], theory_columns(points)
+    printed_rows, theory_column = [], theory_columns(points)
     for theory, simulated in zip(points[::2], points[1::2], strict=True):
         paper_row = dict(itertools.takewhile(lambda item: item[0] != "source", theory.items()))
         for name in names:
-            known, measured, stderr = theory[name], simulated[name], simulated[f"{name}_stderr"]
-            paper_row[f"{name}_theory"], paper_row[f"{name}_simulated"] = known, measured
+            in_theory, measured, stderr = theory[name], simulated[name], simulated[f"{name}_stderr"]
+            paper_row[f"{name}_theory"], paper_row[f"{name}_simulated"] = in_theory, measured
             if measured and stderr and stderr > 0:  # to two digits of the standard error
                 digits = max(0, 1 - math.floor(math.log10(stderr)))
                 paper_row[f"{name}_simulated"] = rf"${measured:.{digits}f} \pm {stderr:.{digits}f}$"
             paper_row[f"{name}_difference_%"] = None
-            if measured and known is not None:
-                paper_row[f"{name}_difference_%"] = f"${100 * (1 - known / measured):.1f}$"
-        rows.append(paper_row | {name: theory[name] for name in named})
-    return rows
+            if measured and in_theory is not None:
+                paper_row[f"{name}_difference_%"] = f"${100 * (1 - in_theory / measured):.1f}$"
+        printed_rows.append(paper_row | {name: theory[name] for name in theory_column})
+    return printed_rows
 
 
 def problem_at_grid_start(
@@ -189,12 +189,12 @@ def problem_at_grid_start(
     """The problem with the first value of every grid, and its beta where that is not a field; grids
     of other fields than those ``on_grids`` are refused."""
     request.refuse_grids(allowed=on_grids)
-    problem = request.problem
-    if problem.reuse:
-        return problem, None
-    if problem.rows is not None:  # the network of its step is drawn
-        return problem.step, problem.model_at().beta
-    return problem, float(request.grids["beta"][0]) if problem.schedule else None
+    start_problem = request.problem
+    if start_problem.reuse:
+        return start_problem, None
+    if start_problem.rows is not None:  # the network of its step is drawn
+        return start_problem.step, start_problem.model_at().beta
+    return start_problem, float(request.grids["beta"][0]) if start_problem.schedule else None
 
 
 LADDER = drawn(
@@ -242,18 +242,18 @@ def compare(
     if ladder is not None and settings["dimension"] is not None:
         raise InvalidArgument("dimension", settings["dimension"], "left out with --ladder")
     problem, readout_settings, grids = parse_simulation(options, settings, on_grids=True)
-    run: Any = run_comparison
+    run_compared: Any = run_comparison
     if ladder is not None:
         if cli.asks_for_given(options):
             raise InvalidArgument("ladder", ladder, "left out of what is given, which has its size")
         del settings["dimension"]
-        run = partial(run_ladder, dimensions=dimensions(ladder))
+        run_compared = partial(run_ladder, dimensions=dimensions(ladder))
     if any(grid.size > 1 for grid in grids.values()):
         varied = {name: grid for name, grid in grids.items() if grid.size > 1 or name == "rate"}
-        run = partial(compare_grid, grids=varied, run=run)
+        run_compared = partial(compare_grid, grids=varied, run=run_compared)
     with drawing(settings) as monte_carlo:
         of_theory = {"theory": options.get("theory"), "time_limit": time_limit}
-        comparison = run(problem, **of_theory, **readout_settings, **monte_carlo)
+        comparison = run_compared(problem, **of_theory, **readout_settings, **monte_carlo)
     document = comparison.document()
 
     def show() -> None:
@@ -265,8 +265,8 @@ def compare(
                 "larger sizes"
             )
         compared = cli.with_options(f"Compared with the {comparison.note}.")
-        notes = [cli.with_options(f"Of the theory {note}.") for note in comparison.notes]
-        cli.answer("\n".join([compared, comparison.verdict, *notes]))
+        theory_notes = [cli.with_options(f"Of the theory {note}.") for note in comparison.notes]
+        cli.answer("\n".join([compared, comparison.verdict, *theory_notes]))
 
     in_papers = ["test_error", "train_error"]
     if "classification_error" in comparison.checks:
@@ -352,16 +352,16 @@ def alignment(options: cli.Options, output: cli.Output, **settings: Any) -> None
         comparison = compare_alignment(
             cast(GradientStep, problem), beta=width_ratio, progress=advance, **settings
         )
-    size = {name: settings[name] for name in ("dimension", "seeds")}
+    draw_sizes = {name: settings[name] for name in ("dimension", "seeds")}
     described_problem = describe(problem) | {"beta": width_ratio}
-    document = {"problem": described_problem, "points": rows_of(comparison.columns)} | size
+    document = {"problem": described_problem, "points": rows_of(comparison.columns)} | draw_sizes
 
     def figure() -> Any:
-        return comparison.plot(described=described_problem | size).figure
+        return comparison.plot(described=described_problem | draw_sizes).figure
 
     rows, paper = sized_rows(document), paper_rows(document["points"], ["weights", "gradients"])
-    show = partial(show_points, document, output)
-    output.write(document, show, rows=rows, paper=paper, figure=figure)
+    print_points = partial(show_points, document, output)
+    output.write(document, print_points, rows=rows, paper=paper, figure=figure)
 
 
 @cli.command(
@@ -403,49 +403,49 @@ def spectrum(
         problem, width_ratio = spiked_model(problem, width_ratio), None
     alpha = cli.single_number("alpha", request.alpha)
     theory = theory_of(problem, width_ratio, request.theory)
-    law, missing = None, ""
+    law, not_compared = None, ""
     try:
         law = compute(theory.model, alpha, time_limit=time_limit)
     except (ConvergenceError, QuadratureError) as error:  # eigenvalues are known without it
-        missing = f"simulated alone, without the theory: {error}"
+        not_compared = f"simulated alone, without the theory: {error}"
     drawn = eigenvalues(
         problem, alpha=alpha, dimension=dimension, seeds=seeds, rng=rng, beta=width_ratio
     )
-    sizes = {"dimension": dimension, "seeds": seeds}
+    draw_sizes = {"dimension": dimension, "seeds": seeds}
     if law is None:
-        largest = ", ".join(f"{x:.4g}" for x in np.sort(drawn, axis=None)[::-1][:3])
+        largest_drawn = ", ".join(f"{x:.4g}" for x in np.sort(drawn, axis=None)[::-1][:3])
         output.write(
-            {**sizes, "theory": None, "status": missing, "eigenvalues": drawn},
-            lambda: cli.answer(f"largest of {drawn.size} simulated eigenvalues: {largest}"),
+            {**draw_sizes, "theory": None, "status": not_compared, "eigenvalues": drawn},
+            lambda: cli.answer(f"largest of {drawn.size} simulated eigenvalues: {largest_drawn}"),
             figure=lambda: plot_spectrum(None, eigenvalues=drawn).figure,
         )
-        cli.say(f"WARNING: {cli.with_options(missing)}")
+        cli.say(f"WARNING: {cli.with_options(not_compared)}")
         return False
     # at three places above the bulk
-    points = np.geomspace(max(law.edges.min(), 1e-3), law.edges.max(), 5)[1:-1] * (1 + 0.5j)
-    simulated_stieltjes = (1 / (drawn[..., None] - points)).mean(axis=(0, 1))
-    predicted_stieltjes = law.stieltjes(points)
-    outliers = outliers_of(law, drawn)
+    stieltjes_at = np.geomspace(max(law.edges.min(), 1e-3), law.edges.max(), 5)[1:-1] * (1 + 0.5j)
+    simulated_stieltjes = (1 / (drawn[..., None] - stieltjes_at)).mean(axis=(0, 1))
+    predicted_stieltjes = law.stieltjes(stieltjes_at)
+    outlier_rows = outliers_of(law, drawn)
     document = cli.spectrum_document(law, 1000) | {
-        **sizes,
+        **draw_sizes,
         "theory": theory.note,
-        "stieltjes_at": np.stack([points.real, points.imag], axis=-1),
+        "stieltjes_at": np.stack([stieltjes_at.real, stieltjes_at.imag], axis=-1),
         "stieltjes_off_by": np.abs(simulated_stieltjes / predicted_stieltjes - 1),
-        "outliers_compared": outliers,
+        "outliers_compared": outlier_rows,
         "eigenvalues": drawn,
     }
 
     def show() -> None:
         cli.answer(theory.note)
-        gaps = zip(document["stieltjes_off_by"], document["stieltjes_at"], strict=True)
-        differences = ", ".join(
+        stieltjes_gaps = zip(document["stieltjes_off_by"], document["stieltjes_at"], strict=True)
+        stieltjes_text = ", ".join(
             f"{'not known' if np.isnan(value) else f'{value:.1%}'} at z = {x:.2g} + {y:.2g}i"
-            for value, (x, y) in gaps
+            for value, (x, y) in stieltjes_gaps
         )
-        cli.answer(f"relative differences of the Stieltjes transform: {differences}")
-        for rank, row in enumerate(outliers, start=1):
-            cli.answer(outlier_text(row, rank, seeds))
-        if not outliers:
+        cli.answer(f"relative differences of the Stieltjes transform: {stieltjes_text}")
+        for rank, outlier_row in enumerate(outlier_rows, start=1):
+            cli.answer(outlier_text(outlier_row, rank, seeds))
+        if not outlier_rows:
             cli.answer("outliers: none, in theory and in simulation")
 
     output.write(document, show, figure=lambda: plot_spectrum(law, eigenvalues=drawn).figure)

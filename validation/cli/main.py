@@ -65,15 +65,15 @@ def figure(
         if typed and not name.startswith("mixtures/"):
             raise InvalidArgument(option, typed, "left out: it is for figures of mixtures")
     options: dict[str, Any] = {option: typed for option, typed in mixture_options.items() if typed}
-    output = Output(out, plot)
-    output.check((".json",))
+    figure_output = Output(out, plot)
+    figure_output.check((".json",))
     if store is not None:
         cells.open_folder(store)
-    start_time = time.monotonic()
+    figure_start = time.monotonic()
     with watched("curves", store) as advance:
         figure_data = figure_entry.values(Run(quick, advance, store), **options)
-    output.write(figure_data, lambda: None, figure=lambda: figure_entry.draw(figure_data))
-    say(f"{name}: took {time.monotonic() - start_time:.1f} s")
+    figure_output.write(figure_data, lambda: None, figure=lambda: figure_entry.draw(figure_data))
+    say(f"{name}: took {time.monotonic() - figure_start:.1f} s")
 
 
 def by_paper() -> str:
