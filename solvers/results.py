@@ -64,9 +64,9 @@ class Status(Enum):
     INTERRUPTED = "not converged: interrupted before it was solved"
     MASS = "not converged: part of the mass of the spectrum is missing"
     LABEL_NODES = (
-        "not converged: each node of a step's labels makes a peak of its own in the spectrum of a "
-        "network after several steps, or on a target of several directions (theory='srf' has none; "
-        "replica-validate spectrum simulates it)"
+        "not converged: nodes of a step's labels may each make a peak in the spectrum of a network "
+        "after several steps, on a target of several directions, or with inputs= (theory='srf' has "
+        "none; replica-validate spectrum simulates the eigenvalues)"
     )
 
     __hash__ = object.__hash__  # in C: there is a status for every point

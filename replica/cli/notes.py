@@ -126,7 +126,7 @@ def notes_of_bounds(
     """
     names = _noted_changes(theory)
     bound_points, error_points = [], []
-    with deadline(SECONDS_FOR_NOTE), suppress(ConvergenceError):
+    with deadline(SECONDS_FOR_NOTE):
         for noted_rate in dict.fromkeys((0, len(results) // 2, len(results) - 1)):
             place, bounds, optima = results[noted_rate]
             if TO_NETWORK in names and bounds.lower > 1e-6 * bounds.upper:  # else it is rounding
@@ -134,7 +134,8 @@ def notes_of_bounds(
                 bound_change = CHANGES[TO_NETWORK].of(bounds.model, bounds.lower, lower_bound)
                 bound_points.append({**place, "converged": True, TO_NETWORK: bound_change})
             error_names = names if optima else ["finite_size_shift"]
-            optima = optima or [observables.optimal_lambda(bounds.model, alpha=1.0)]
+            with suppress(ConvergenceError):
+                optima = optima or [observables.optimal_lambda(bounds.model, alpha=1.0)]
             for point in (best.point for best in optima):
                 error_changes = {name: getattr(point, name) for name in error_names}
                 error_points.append({**place, **point.place, "converged": True, **error_changes})
@@ -146,21 +147,20 @@ def notes_of_bounds(
 
 
 def note_of_spectrum(found: Spectrum, theory: str | None) -> str:
-    """Note on the change of the bulk's upper end to a network where that is sharp, unless a
+    """Note on the change of the bulk's upper end to the network where both are sharp, unless a
     ``theory`` was named; empty where that has no answer in time."""
-    if theory is not None or not found.converged:
+
+    def bulk_end(bulk: Spectrum) -> float:
+        """The upper end if it is sharp; few draws reach the end of a tail."""
+        return float(bulk.edges[-1, 1]) if bulk.converged and bulk.sharp[-1, 1] else np.nan
+
+    if theory is not None or np.isnan(bulk_end(found)):
         return ""
-
-    def upper_end(network: SpikedRandomFeatures) -> float:
-        of_network = spectrum(network, found.alpha)
-        ends_sharply = of_network.converged and of_network.sharp[-1, 1]  # few draws have tails
-        return of_network.outlier_threshold(1000) if ends_sharply else np.nan
-
-    bulk_end = found.outlier_threshold(1000)
+    network_end = lambda network: bulk_end(spectrum(network, found.alpha))  # noqa: E731
     with deadline(SECONDS_FOR_NOTE):
-        end_change = CHANGES[TO_NETWORK].of(found.model, bulk_end, upper_end)
+        end_change = CHANGES[TO_NETWORK].of(found.model, bulk_end(found), network_end)
     spectrum_point = {"alpha": found.alpha, "converged": True, TO_NETWORK: end_change}
-    return change_note([spectrum_point], ["alpha"], "upper end of the bulk of p = 1000")
+    return change_note([spectrum_point], ["alpha"], "upper end of the bulk")
 
 
 def _noted_changes(theory: str | None) -> list[str]:
@@ -195,15 +195,15 @@ def change_note(
         if not np.isfinite(changes).any():
             continue
         point, shift = noted_points[_farthest(changes)], changes[_farthest(changes)]
-        is_far, eta_note = bool(abs(shift) > least), ""
-        if network_eta is not None and name == TO_NETWORK:
-            eta_note = network_eta(point, is_far)
-        if is_far or eta_note:
+        is_far, note_ending = bool(abs(shift) > least), ""
+        if network_eta is not None:
+            of_size = "; the best eta may be another, too: --dimension 1000 searches it there"
+            note_ending = network_eta(point, is_far) if name == TO_NETWORK else of_size * is_far
+        if is_far or note_ending:
             place = ", ".join(f"{axis} = {text(point[axis])}" for axis in axes) or "these steps"
             change = f"{shift:+.0%}" if abs(shift) > NOTED_SHIFT else f"{shift:+.1%}"
-            sentences.append(note.format(error=error.replace("_", " "), place=place, change=change))
-            of_size = "; the best eta may be another, too: --dimension 1000 searches it there"
-            sentences[-1] += eta_note if name == TO_NETWORK else of_size * (network_eta is not None)
+            sentence = note.format(error=error.replace("_", " "), place=place, change=change)
+            sentences.append(sentence + note_ending)
     return "; and ".join(sentences)
 
 
@@ -214,8 +214,7 @@ def _farthest(changes: ArrayLike) -> int:
 
 def _network_eta(searched: Container[str], point: Mapping[str, Any], is_far: bool) -> str:
     """The best eta of the network in the place of an sRF at a point, if it is found in time, and
-    the error there.  Unless that of the point ``is_far``, empty where eta differs by 20 % at most.
-    """
+    the error there.  Empty where eta differs by 20 % at most, unless the error ``is_far``, too."""
     srf_point = {"alpha": point["alpha"], "lam": None if "lam" in searched else point["lam"]}
 
     def network_optimum(network: SpikedRandomFeatures) -> Array:

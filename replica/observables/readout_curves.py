@@ -61,7 +61,10 @@ ROW_NUMBERS = (
     "a feature, {!r}, that numbers the rows, as an id does: where rows are sorted it tells their "
     "label, and is to be left out"
 )
-GUESSED = "a test error no better than a guess: are features and labels in the same order of rows?"
+GUESSED = (
+    "a test error no better than a guess: too few samples, too large a lam, or features and labels "
+    "in another order of rows"
+)
 BEYOND_ROWS = (
     "more samples than rows: features are taken for Gaussian in each class, and errors are scaled "
     "to meet those of the rows, where both are known"
@@ -117,11 +120,13 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
     notes_of_all = dict.fromkeys(notes_of_sample(model), residual_degrees > -np.inf)
     guess = np.square(model.labels - model.intercept * model.labels.mean(axis=0)).mean(axis=0).sum()
     is_guess = not np.any(point_columns["test_error"] + np.nan_to_num(error_stderr) < guess)
+    is_guess &= UNCENTRED not in notes_of_all
+    is_guess_of_squares = ((loss == "square") | (loss is None)) & is_guess
     return notes_of_all | {
         FEW_DEGREES: few & np.logical_not(by_rows),
         FEW_ROW_DEGREES: few_of_rows & by_rows,
         SENSITIVE: has_few,
-        GUESSED: by_rows & np.logical_not(few) & ((loss == "square") | (loss is None)) & is_guess,
+        GUESSED: by_rows & (residual_degrees >= FEWEST_DEGREES) & is_guess_of_squares,
         HINGE: by_rows & (samples < FEWEST_OF_HINGE) & (loss == "hinge"),
         beyond_note(model): beyond(model, samples),
         SOME_ROWS: by_rows & (model.taken(samples) < len(model.labels)),

@@ -175,9 +175,10 @@ def complex_moments(student: Activation, s: Array, c: float) -> Moments:
 
 def on_real_nodes(model: Model) -> bool:
     """True of a network whose labels stay on real nodes, which make a peak each in its spectrum:
-    after several steps, or on a target of several directions."""
+    after several steps, on a target of several directions, or on inputs of a given law."""
     step = model.step if model.rows is not None else None
-    return step is not None and (bool(step.steps) or step.labels_at(0).target.dimension != 1)
+    has_one_step = step is not None and not step.steps and step.inputs is None
+    return step is not None and not (has_one_step and step.labels_at(0).target.dimension == 1)
 
 
 def with_complex_batch(network: NetworkRows, rows: TrainedRows) -> TrainedRows:
@@ -188,8 +189,8 @@ def with_complex_batch(network: NetworkRows, rows: TrainedRows) -> TrainedRows:
     batch_step, (batch,), (all_groups,) = network.step, rows.batches, network.all_groups.batches
     sample = first_sample_weights(batch_step, network.kinds)
     labels = batch_step.labels_at(0)
-    if labels.channel or batch_step.inputs is not None:
-        return rows  # random labels +-1 have two residuals, other laws keep their real nodes
+    if labels.channel:
+        return rows  # random labels +-1 have two residuals
     largest_group = int(np.argmax(np.abs(sample.linear) if sample.linear.any() else sample.square))
     if sample.linear.any():
         rho = all_groups.t12[largest_group] / sample.linear[largest_group]

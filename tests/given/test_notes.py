@@ -171,9 +171,12 @@ def test_features_in_another_order_than_labels_are_asked_about(caplog):
             learning_curve(sample, samples=[4, 200, 400], lam=0.1)
             assert ("at samples 200, 400, have a test error no better" in caplog.text) == noted
             needed = samples_needed(sample, test_error=0.3, lam=0.1)
-            assert ("are features and labels in the same order of rows?" in needed.note) == noted
+            assert ("no better than a guess" in needed.note) == noted
+    given_up = solve(sample, samples=100, lam=1.0, time_limit=1e-9)
+    assert not given_up.converged
+    assert "a guess" not in repr(given_up)
     logistic = dict(samples=200, lam=1e-3, loss="logistic")  # whose outputs are no labels
-    assert "same order" not in repr(solve(replace(sample, labels=labels), **logistic))
+    assert "a guess" not in repr(solve(replace(sample, labels=labels), **logistic))
 
 
 def test_labels_far_from_0_without_an_intercept_are_noted(caplog):

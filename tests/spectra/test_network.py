@@ -79,14 +79,18 @@ def test_batch_contour(student, target, alpha0, eta, noise, beta, alpha):
 
 
 def test_nodes_of_labels_are_the_cause_that_is_named():
-    """After several steps, or on a target of several directions, labels are on no contour."""
+    """After several steps, of several directions, or on given inputs labels are on no contour."""
     fields = dict(student="gelu", target="z1 + z1*z2")
     found = replica.spectrum(GradientStep(alpha0=2, eta=1, **fields).network(beta=1.0), 2.0)
     assert found.status is Status.LABEL_NODES
     assert f"mass_error {found.mass_error:.1e}" in repr(found)
     network = GradientStep(steps=[(2, 1), (2, 1)], **fields).network(beta=1.0)
-    with pytest.raises(ConvergenceError, match="network after several steps, or on a target of"):
+    with pytest.raises(ConvergenceError, match="network after several steps, on a target of"):
         replica.spectrum(network, 2.0, time_limit=1e-3)
+    inputs = replica.GaussianMixture(means=[[0.0]], covariances=[[[0.99]]])
+    cubes = GradientStep(student="gelu", target="z1**3", alpha0=2, eta=1, inputs=inputs)
+    with pytest.raises(ConvergenceError, match="or with inputs="):
+        replica.spectrum(cubes.network(beta=1.0), 2.0, time_limit=1e-3)
 
 
 @pytest.mark.slow

@@ -219,7 +219,7 @@ def draw_spectra(data: dict[str, Any]) -> Figure:
             axis.plot(x, x * theories[0].density(x), **srf_dashes, label="theory of its sRF")
         shown_settings = describe(step) | {"readout": None, "beta": beta, "alpha": alpha}
         facts = ", ".join(plotting.settings(shown_settings))  # the title has the readout
-        axis.set_title("\n".join([title, facts, *theories[-1].notes[:3]]))
+        axis.set_title("\n".join([title, facts, *theories[-1].notes]))
         axis.get_legend().remove()
     plotting.letter_panels(spectrum_axes)
     handles, labels = spectrum_axes[-1].get_legend_handles_labels()  # the last has all
