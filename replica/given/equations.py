@@ -57,12 +57,15 @@ class Freedom(NamedTuple):
     residual_degrees : float
         n less the samples that are lost, by the spread of V: of these there are df_2, of the
         empirical A where moments are those of a sample, and df_1 of rows.
+    row_feedback : float
+        What a row's output returns to itself through single other rows; NaN but of rows.
     """
 
     degrees_of_freedom: float
     degrees_of_freedom_2: float
     kappa: float
     residual_degrees: float
+    row_feedback: float = np.nan
 
 
 @dataclass(frozen=True)
@@ -317,6 +320,16 @@ class RowEquations(StrataEquations):
             return T_of_rows, v_of_T, v_of_T @ strata.shares
 
         return varied
+
+    def freedom(self, G: Any, slope: Array, V: Array) -> Freedom:
+        scaled_rows = self.strata.features / self.left(slope, V)[:, None]
+        some_rows = slice(None, None, max(1, len(V) // 200))  # whose mean is that of all to 10 %
+        R_squares = (scaled_rows[some_rows] @ (G / self.strata.width) @ scaled_rows.T) ** 2
+        np.fill_diagonal(R_squares[:, some_rows], 0.0)
+        g = self.drawn * (1 - self.drawn) * slope**2
+        # Eq. (22.16)
+        row_feedback = float(((R_squares**2 @ g) * g[some_rows]).mean())
+        return super().freedom(G, slope, V)._replace(row_feedback=row_feedback)
 
     def _second(self, df_1: float, df_2: float, *response_slope_V: Any) -> tuple[float, float]:
         return np.nan, df_1

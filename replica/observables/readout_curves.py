@@ -23,6 +23,7 @@ from .evaluate_model import LABELS_NEEDED
 # found on, and the sensitivity of several classes.
 FEWEST_DEGREES, FEWEST_OF_ROWS = 40.0, 1.0
 LARGEST_SPREAD = 5.0  # of the squared error over rows, relative: up to 2.3 for those of PROBE.md
+LARGEST_FEEDBACK = 0.005
 LARGEST_SENSITIVITY, FEW_OF_CLASS, FEWEST_OF_RARER = 0.35, 10, 3
 FEWEST_OF_HINGE, MOST_TOO_LOW = 60, 0.2
 FEW_DEGREES = (
@@ -32,6 +33,10 @@ FEW_DEGREES = (
 FEW_ROW_DEGREES = (
     "few residual degrees of freedom: at a finite n no error is to be trusted to 5 %, nor to a "
     "factor of 3 where features have rare large values, as exponentials and powers have"
+)
+SINGLE_ROWS = (
+    "a test error that hangs on single rows, as with rare features or n near p: it may be more "
+    "than 5 % too low, up to a factor of 3; the classification error mostly by less"
 )
 SENSITIVE = (
     "few samples of a class: the classification error may be up to 20 % too low, and far more "
@@ -81,6 +86,7 @@ SOME_ROWS = (
 ERRORS_OFF = (
     FEW_DEGREES,
     FEW_ROW_DEGREES,
+    SINGLE_ROWS,
     SENSITIVE,
     FEW_NEURONS,
     HINGE,
@@ -103,6 +109,7 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
     samples = point_columns.get("samples", np.nan)  # none on a curve over alpha
     by_rows = model.by_rows(samples)
     error_stderr = point_columns.get("test_error_stderr", np.nan * residual_degrees)
+    feedback = point_columns.get("row_feedback", np.nan * residual_degrees)
     few = residual_degrees < FEWEST_DEGREES
     stderr_spread = error_stderr * model.taken(samples) ** 0.5
     few_of_rows = few & (stderr_spread > LARGEST_SPREAD * point_columns["test_error"])
@@ -125,6 +132,7 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
     return notes_of_all | {
         FEW_DEGREES: few & np.logical_not(by_rows),
         FEW_ROW_DEGREES: few_of_rows & by_rows,
+        SINGLE_ROWS: by_rows & np.logical_not(few_of_rows) & (feedback > LARGEST_FEEDBACK),
         SENSITIVE: has_few,
         GUESSED: by_rows & (residual_degrees >= FEWEST_DEGREES) & is_guess_of_squares,
         HINGE: by_rows & (samples < FEWEST_OF_HINGE) & (loss == "hinge"),
@@ -278,6 +286,7 @@ def column_names(model: SpikedRandomFeatures | Given, loss: Loss) -> list[str]:
     stderr += ["classification_sensitivity"] * (by_rows and model.outputs > 1 and bool(class_error))
     error_columns = ["test_error", "train_error", *class_error, *stderr, "readout_variance"]
     freedom_columns = ["degrees_of_freedom", "degrees_of_freedom_2", "kappa", "residual_degrees"]
+    freedom_columns += ["row_feedback"] * by_rows
     return [*error_columns, *freedom_columns, *ACCURACY, *loss_columns]
 
 

@@ -120,6 +120,9 @@ class Solution(Displayed):
         (n - df_2) / (1 + cv^2), cv the spread of responses V over strata over their mean.  The
         theory is of large n: errors are off by two or three parts in so many.  Eq. (20.15); df_2
         is here of moments as they are measured, and row by row df_1 is in its place.
+    row_feedback : float
+        Of given features: what a row's output returns to itself through single other rows, on
+        average over rows.  Above .005 a note says that the test error may be too low.  Eq. (22.16)
     strata, directions : int
         Strata of the last pass, or rows; and special directions, along which these are cut.
     confusion : (C, C) or None
@@ -155,6 +158,7 @@ class Solution(Displayed):
     degrees_of_freedom_2: float = np.nan
     kappa: float = np.nan
     residual_degrees: float = np.nan
+    row_feedback: float = np.nan
     strata: int = 0
     directions: int = 0
     confusion: Array | None = None
