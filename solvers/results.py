@@ -44,7 +44,10 @@ class Status(Enum):
     )
     NO_DERIVATIVE = "not converged: a derivative does not exist, or rounding hides it"
     TIME = "not converged: it took longer than it may (a larger time_limit gives it more seconds)"
-    MEMORY = "not converged: the nodes that resolve the point would take too much memory"
+    MEMORY = (
+        "not converged: the nodes that resolve the point would take too much memory (a loss of "
+        "your own needs its kinks=)"
+    )
     ALL_ROWS = (
         "not converged: all rows train, or nearly all, and too few are left to average over; take "
         "fewer samples, or for the square loss a larger lam"

@@ -183,8 +183,8 @@ class Loss:
     Raises
     ------
     InvalidArgument
-        If the functions are not elementwise and finite, the derivative decreases, or the kind
-        is unknown.
+        If the functions are not elementwise and finite, the derivative decreases or is not that of
+        the value, rho' or rho'' jumps at 0 without a kink there, or the kind is unknown.
 
     Examples
     --------
@@ -217,19 +217,29 @@ class Loss:
             if rho_function is not None and not isinstance(rho_function, _LossFunction):
                 object.__setattr__(self, part, _LossFunction(rho_function, f"loss {self.name}"))
         t = np.linspace(-6.3, 6.1, 24).reshape(4, 6)
+        probes = []
         for part in ("value", "derivative"):
             with np.errstate(all="ignore"):
-                rho_values = getattr(self, part)(t)
-            if not (np.abs(rho_values) <= MAX_NUMBER).all():  # NaN too
+                probes.append(getattr(self, part)(t))
+            if not (np.abs(probes[-1]) <= MAX_NUMBER).all():  # NaN too
                 allowed_rho = f"elementwise and finite, up to {MAX_NUMBER:g} (numpy functions)"
                 raise InvalidArgument("loss", f"{self.name} ({part})", allowed_rho)
-            check_order("loss", f"{self.name} ({part})", getattr(self, part), t[None], rho_values)
-        if (np.diff(rho_values.ravel()) < -1e-9 * np.abs(rho_values).max()).any():
+            check_order("loss", f"{self.name} ({part})", getattr(self, part), t[None], probes[-1])
+        rho_values, slopes = map(np.ravel, probes)
+        if (np.diff(slopes) < -1e-9 * np.abs(slopes).max()).any():
             raise InvalidArgument("loss", self.name, "convex: its derivative must not decrease")
-        if not self.kinks and np.ptp(self.derivative(np.array([-1e-9, 1e-9]))) > (
-            0.1 * np.abs(rho_values).max()
+        # a chord of a convex rho is as steep as rho' somewhere between, whose noise this allows
+        chords, slack = np.diff(rho_values) / np.diff(t.ravel()), 1e-6 * np.abs(probes).max()
+        if (np.maximum(slopes[:-1] - chords, chords - slopes[1:]) > slack).any():
+            allowed_pair = "a value with its derivative: the one given here is another function's"
+            raise InvalidArgument("loss", self.name, allowed_pair)
+        near = self.derivative(1e-9 * np.array([-20, -10, -1, 1, 10, 20]))
+        curvatures = near[[1, 5]] - near[[0, 4]]  # of each side, over 1e-8
+        least = max(curvatures.max(), 1e-9 * np.abs(slopes).max())
+        if not self.kinks and (
+            near[3] - near[2] > 0.1 * np.abs(slopes).max() or np.ptp(curvatures) > 0.1 * least
         ):
-            allowed_kinks = "given where the derivative jumps, as here at 0: kinks=[0]"
+            allowed_kinks = "given where the derivative or its slope jumps, as here at 0: kinks=[0]"
             raise InvalidArgument("kinks", self.kinks, allowed_kinks)
         if self.kinks and self.pieces is None:
             rho_pieces = quadratic_pieces(self.value, self.derivative, self.kinks)

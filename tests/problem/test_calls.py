@@ -68,7 +68,14 @@ def test_a_name_is_one_of_the_function_s_own(call, said):
             lambda: replica.solve(STEP, beta=1, alpha=1, lam=1, loss=abs),
             r"Loss\(value=\.\.\., deriv",
         ),
-        (lambda: replica.Loss(np.abs, np.sign), r"derivative jumps, as here at 0: kinks=\[0\]"),
+        (lambda: replica.Loss(np.abs, np.sign), r"slope jumps, as here at 0: kinks=\[0\]"),
+        (
+            lambda: replica.Loss(
+                lambda t: np.where(t > 0, 1, 0.2) * t**2, lambda t: np.where(t > 0, 2, 0.4) * t
+            ),
+            r"slope jumps, as here at 0: kinks=\[0\]",
+        ),
+        (lambda: replica.Loss(np.square, lambda t: t), "loss must be a value with its derivative"),
         (
             lambda: replica.FirstLayer(
                 weights=np.eye(3), student="relu", target="sin", directions=[2, 0, 0]
