@@ -16,8 +16,10 @@ OUR_NAMES = {
     "identity": "linear",
     "sigma": "noise, a variance",
     "noise": "GradientStep(..., noise=...)",
-    "dimension": "learning_curve(step.network(beta=1), ..., dimension=500)",
-    "reuse": "step.network(beta=1, reuse=1)",
+    "dimension": "step.network(beta=1, dimension=500), for solve, curves and optima (others are of "
+    "the limit)",
+    "reuse": "step.network(beta=1, reuse=1), for solve, curves, optima, learned_function and "
+    "gradient (others are of fresh samples)",
     "lr": "eta",
     "learning_rate": "eta",
     "width": "beta, p/d",

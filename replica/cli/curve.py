@@ -34,10 +34,11 @@ def curve(
     """Test and training error on a grid of any parameters.
 
     test_error is E (E[y|x] - output)^2, from the mean label of an input: with flip:q of labels
-    that is (1 - 2 q) times the sign.  train_error is the mean squared residual of training labels.
-    The figure of --plot has them along the longest grid, a line for every value of the others; of
-    two grids of 12 values or more it is a heat map.  Every point has the best penalty or learning
-    rate with --lam best, --eta best, or both.
+    that is (1 - 2 q) times the sign, and of classes: the label of the component itself, Bayes noise
+    included.  train_error is the mean squared residual of training labels.  The figure of --plot
+    has them along the longest grid, a line for every value of the others; of two grids of 12 values
+    or more it is a heat map.  Every point has the best penalty or learning rate with --lam best,
+    --eta best, or both.
 
     In Python: replica.learning_curve, whose .to_dataframe() is for pandas, and replica.solve.
 

@@ -275,7 +275,7 @@ def note_worse_than_zero(problem: Problem, errors: Sequence[float | None]) -> No
     if not problem.labels.binary and known:
         zero = LabelLaw(problem.target).averages(problem.inputs).power
         count = sum(error > (1 - NOTHING_LEARNED) * zero for error in known)
-        advice = "" if problem.intercept else "--intercept or "
+        advice = "" if problem.intercept or problem.reuse else "--intercept or "
         if count:
             say(
                 f"note: at {count} of {len(errors)} points the test error, up to {max(known):.4g}, "

@@ -146,6 +146,7 @@ class Output:
             column_meanings += [
                 "loss_error and train_loss are means of the loss; test_error and train_error are "
                 "squared errors, which it does not minimise"
+                + " and notes on d = 1000 do not watch" * bool(column_meanings)
             ]
         elif column_meanings:
             column_meanings += ["the test error is squared"]

@@ -77,8 +77,9 @@ def readout(
     """Errors of the readout of a first layer that you trained, or of features.
 
     Fresh samples train it: none that the first layer was trained on.  test_error is
-    E (E[y|x] - output)^2, from the mean label (of features: from their labels); train_error the
-    mean squared residual of the training labels.  --lam best is the penalty of the smallest test
+    E (E[y|x] - output)^2, from the mean label (of features: from their labels; of classes: from the
+    label of the component itself, Bayes noise included); train_error the mean squared residual of
+    the training labels.  --lam best is the penalty of the smallest test
     error at every number of samples.
 
     In Python: replica.FirstLayer, replica.FeatureSample, replica.learning_curve and, for --reach,

@@ -50,7 +50,8 @@ class Solution(Displayed):
     samples : float
         Number n of readout samples of a given layer or of given features, of which alpha is NaN.
     test_error : float
-        E (E[y|x] - prediction)^2, of given features on labels; NaN if not converged.  With labels
+        E (E[y|x] - prediction)^2, of given features on labels, of a target "classes:..." on the
+        label of the component itself, Bayes noise included; NaN if not converged.  With labels
         flipped with probability q, E[y|x] is (1 - 2 q) times the sign.  Eqs. (4.11), (20.5)
     train_error : float
         Mean squared training residual; NaN if not converged.

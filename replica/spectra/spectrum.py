@@ -262,7 +262,7 @@ def spectrum(
         (n,) = samples_of(model, samples_name, np.array([number(samples_name, spectrum_samples)]))
         find_spectrum = partial(layer_spectrum, model, float(n), quadrature_tol or LAYER_TOLERANCE)
     else:
-        refuse_options(model, "alpha0", "reuse", "train_bias")
+        refuse_options(model, "alpha0", "reuse", "dimension", "train_bias")
         ratio = number("alpha", alpha)
         assert isinstance(model, SpikedRandomFeatures)
         find_spectrum = partial(_limit_spectrum, model, ratio, quadrature_tol or DENSITY_TOLERANCE)

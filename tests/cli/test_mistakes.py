@@ -60,7 +60,7 @@ SMALL = "--dimension 30 --seeds 2"
         (f"{POINT} --features F.npy", ["did you mean replica readout?"]),
         (
             "bounds --student tanh --target sin --alpha0 20 --eta 3 --dimension 300",
-            ["in Python learning_curve(", "dimension=500"],
+            ["in Python step.network(beta=1, dimension", "dimension=500"],
         ),
         # a word that stands for a number
         (f"{STEP} --alpha 1 --lam bset", ["--lam", "or best alone where it is searched"]),
@@ -114,6 +114,7 @@ SMALL = "--dimension 30 --seeds 2"
         (f"{THREE} --steps 2:1,2:1 --r 1", ["given without"]),
         # what can be learned
         (f"bounds {BARE} --eta 1 --beta 1,2", ["--beta", "single"]),
+        (f"bounds {BARE} --eta 1 --reuse 1", ["--reuse in bounds", "(others are of fresh samples)"]),
         (f"optimum {BARE} --eta 3 --alpha 1 --lam 1", ["--lam", "left out"]),
         (f"optimum {BARE}", ["--alpha must be given"]),
         (f"spectrum {BARE} --eta 3 --alpha 1,2", ["--alpha", "single"]),

@@ -74,7 +74,8 @@ def test_which_labels_a_classification_error_is_of(command, line, capsys):
     if "compare" in line:
         assert names[3] == "classification_error_z"  # before what a grid has no room for
     if "curve" in line:  # outputs are not fitted to the labels
-        assert "test_error and train_error are squared errors, which it does not" in noted
+        squared = "test_error and train_error are squared errors, which it does not minimise"
+        assert f"{squared} and notes on d = 1000 do not watch" in noted
         assert names[-2:] == ["test_error", "train_error"]
 
 
@@ -89,8 +90,10 @@ def test_errors_above_that_of_zero_are_noted(capsys):
     up_to = f"up to {max(errors):.4g}, is hardly below 1, that of predicting 0, or above it"
     assert f"at {worse_count} of 4 points the test error, {up_to}" in noted
     assert "--intercept or a larger --lam" in noted
-    theory(f"curve {line} --intercept")
-    assert "--intercept" not in capsys.readouterr().err
+    for without_intercept in ("--intercept", "--reuse 1"):  # refused with it
+        theory(f"curve {line} {without_intercept}")
+        noted = capsys.readouterr().err
+        assert "or above it: a larger --lam" in noted
     theory(f"curve {STEP} --eta 3 --alpha 1 --lam .1")
     (which,) = capsys.readouterr().err.splitlines()  # nor is the limit far, or the network
     assert which.startswith("note: theory of the sRF, the published equivalent")

@@ -28,8 +28,8 @@ def test_a_call_without_its_first_argument_says_what_it_needs(function):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"dimension": 200}, r"no argument 'dimension': did you mean learning_curve\(step"),
-        ({"reuse": 1}, r"no argument 'reuse': did you mean step.network\(beta=1, reuse=1\)"),
+        ({"dimension": 200}, r"dimension=500\), for solve, curves .* \(others are of the limit\)\?"),
+        ({"reuse": 1}, r"no argument 'reuse': did you mean step.network\(beta=1, reuse=1\), for s"),
         ({"model": STEP, "alpha": 1, "lamda": 1}, r"'lamda': did you mean lam\?"),
         (
             {"model": STEP, "alpha": 1},
@@ -76,6 +76,10 @@ def test_a_name_is_one_of_the_function_s_own(call, said):
             r"slope jumps, as here at 0: kinks=\[0\]",
         ),
         (lambda: replica.Loss(np.square, lambda t: t), "loss must be a value with its derivative"),
+        (
+            lambda: replica.spectrum(STEP.network(beta=1, dimension=300), alpha=1),
+            "dimension must be left out here, for the limit",
+        ),
         (
             lambda: replica.FirstLayer(
                 weights=np.eye(3), student="relu", target="sin", directions=[2, 0, 0]

@@ -70,6 +70,12 @@ def test_logistic_loss_on_classes(number, alpha0, eta, lam, srf, network):
         assert found == pytest.approx(expected, abs=1e-7)
 
 
+def test_the_error_of_classes_that_overlap_is_against_their_labels():
+    step, at, beta = setting(6)
+    test_error, loss_error = errors(step.srf(beta=beta), at, ("test_error", "loss_error"))
+    assert test_error == pytest.approx(2 * loss_error, rel=1e-9)
+
+
 @pytest.mark.parametrize(("number", "values", "shares", "srf"), READOUTS)
 def test_several_readouts(number, values, shares, srf):
     """Of networks there is no other program; simulated at d = 500, 1.1 standard errors of 1 %."""
