@@ -212,6 +212,7 @@ TOO_SMALL = "a verdict takes more draws or a larger size: take --seeds {}."
         (1.0, 0.8, 0.01, 8, 0.0, False, "they differ by 25.0%, and by 20.0"),
         (1.0, 0.0943, 0.01, 8, 0.0, False, "they differ by 960.4%, and by 90.6"),
         (0.0943, 1.0, 0.01, 8, 0.0, False, "they differ by 90.6%, and by 90.6"),
+        (7e-5, 1e-13, 1e-14, 8, 0.0, False, "by a factor of 7e+08, and by 7e+09 standard errors"),
         (1.0, 0.0, 0.01, 8, 0.0, False, "they differ by 100.0%, and by 100.0"),
         (0.0, 0.0, 0.01, 8, 0.0, True, "they differ by 0.0%, and by 0.0"),
         # of wide standard errors or a wide allowance, errors far apart; half as far they agree

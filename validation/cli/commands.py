@@ -362,6 +362,10 @@ def alignment(options: cli.Options, output: cli.Output, **settings: Any) -> None
     rows, paper = sized_rows(document), paper_rows(document["points"], ["weights", "gradients"])
     print_points = partial(show_points, document, output)
     output.write(document, print_points, rows=rows, paper=paper, figure=figure)
+    cli.say(
+        f"note: the theory is the limit; cosines at d = {settings['dimension']} differ from it by "
+        "terms of order 1/d, and a large z where their standard errors are smaller is no error"
+    )
 
 
 @cli.command(

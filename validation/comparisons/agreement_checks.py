@@ -231,11 +231,12 @@ def verdict(
         f"{name} = {axis[i]:.4g}" for (name, axis), i in zip(axes.items(), worst[1:], strict=True)
     )
     theory, simulated, stderr, _ = (check_part[worst] for check_part in joint_check)
-    score = 0.0 if np.isnan(z[worst]) else abs(z[worst])
+    score, gap = 0.0 if np.isnan(z[worst]) else abs(z[worst]), error_gaps[worst]
+    gap_text = f"{gap:.1%}" if gap < 100 else f"a factor of {gap:.2g}"
     worst_text = (
         f"the {in_words(list(checks)[worst[0]])} at {point_text} ({theory:.4g} in theory, "
         f"{simulated:.4g} ± {float(f'{stderr:.2g}'):g} simulated: they differ by "
-        f"{error_gaps[worst]:.1%}, and by {score:.1f} standard errors)"
+        f"{gap_text}, and by {f'{score:.1f}' if score < 1000 else f'{score:.2g}'} standard errors)"
     )
     bias_text = "1/n plus " if np.ndim(allowance) else f"{allowance:.1%} plus " * bool(allowance)
     allowed_text = f"the {bias_text}{allowed_score(seeds):.3g} standard errors allowed for {size}"
@@ -265,7 +266,7 @@ def verdict(
             leaning_errors = " and of ".join(error_names[k] for k in leans)
             each_word = " each" * (len(leans) > 1)
             ways.append(f"differences of {leaning_errors} lie to one side{each_word}")
-        prefix = "close but " * bool(error_gaps[worst] <= 0.1)  # of the simulated error
+        prefix = "close but " * bool(gap <= 0.1)  # of the simulated error
         return False, (
             f"Theory and simulation are {prefix}not equal: {', and '.join(ways)}, "
             f"though within {allowed_text}, the largest in {worst_text}."
