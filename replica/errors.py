@@ -83,7 +83,7 @@ def meant(name: str, known: Iterable[str]) -> str:
     looked_up = {"covariances": "covariance", "means": "covariance"}.get(name, name)
     known = {known_name.lower(): known_name for known_name in known}
     close_names = get_close_matches(name.lower(), known, n=1, cutoff=0.6)
-    our_name = OUR_NAMES.get(looked_up, "")
+    our_name = "" if f"{name}s" in known else OUR_NAMES.get(looked_up, "")
     if "error" in known:  # of ProbeCurve
         our_name = our_name.replace("classification_error", "error")
     argument = our_name.split(",")[0]

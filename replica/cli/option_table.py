@@ -166,12 +166,15 @@ def read_mixture(mixture: Any) -> GaussianMixture:
     typed, folder = "[inputs]" if isinstance(mixture, dict) else str(mixture), Path()
     if isinstance(mixture, dict):
         mixture_table = mixture
-    elif typed.lstrip().startswith("{"):
+    elif typed.lstrip().startswith(("{", "[")):
         mixture_table = parse_toml("inputs", typed, f"inputs = {typed}".encode())["inputs"]
     else:
         mixture_table, folder = read_toml("inputs", Path(typed)), Path(typed).parent
-    if not {"means"} <= mixture_table.keys() <= MIXTURE_KEYS.keys():
+    typed_keys = {*mixture_table} if isinstance(mixture_table, dict) else set()
+    if not {"means"} <= typed_keys <= MIXTURE_KEYS.keys():
         listed_keys = f"{', '.join(MIXTURE_KEYS)}, the first given: {means_line}"
+        for key in sorted(typed_keys - {*MIXTURE_KEYS})[:1]:
+            listed_keys += f"; not {key:.60}{hint(key, MIXTURE_KEYS)}"
         raise InvalidArgument("inputs", typed, f"a table of {listed_keys}")
     try:
         mixture_arrays = {

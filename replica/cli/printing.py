@@ -165,7 +165,8 @@ def _heading(rows: Sequence[Mapping[str, Any]], name: str) -> str:
 
 def _comment(document: Mapping[str, Any]) -> str:
     """A comment of LaTeX with what all points of a document share, which is much of a caption."""
-    shared_settings = {name: document[name] for name in ("dimension", "seeds") if name in document}
+    shared_names = ("student", "target", "bias", "degree", "dimension", "seeds")
+    shared_settings = {name: document[name] for name in shared_names if name in document}
     comment_parts = settings(netcdf_attributes(dict(document.get("problem", {})) | shared_settings))
     comment_parts += [str(document["theory"])] if "theory" in document else []
     return f"% {', '.join(comment_parts)}\n" * bool(comment_parts)

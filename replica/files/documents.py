@@ -157,7 +157,7 @@ def _tex(cell: Any) -> str:
         return rf"{tex_number} $\cdot 10^{{{int(power)}}}$" if power else tex_number
     if str(cell).startswith("$"):
         return str(cell)
-    if re.fullmatch(r"[a-z]\^\d+", str(cell)):
+    if re.fullmatch(r"[a-z](\^\d+)?", str(cell)):
         return f"${cell}$"
     tex_commands = {
         "\\": r"\textbackslash{}",

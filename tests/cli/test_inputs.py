@@ -94,6 +94,9 @@ def test_a_mixture_in_the_line(capsys, tmp_path):
         assert read == typed
     for given, said in (
         ("{means=[[1,0]}", "--inputs must be readable TOML"),
+        ("[[1,0],[-1,0]]", "--inputs must be a table of means, covariances, fractions, the f"),
+        ("{means=[[1,0]], fraction=[1]}", "; not fraction (did you mean fractions?), got"),
+        ("{means=[[1,0]], covariance=1}", "; not covariance (did you mean covariances?), got"),
         ("{mean=[[1,0]]}", "the first given: means = [[1, 0], [-1, 0]], or typed"),
         ("{fractions=[1]}", "the first given: means"),
         ("{means=[1,0]}", "means are an array with 2 axes and numbers in it"),

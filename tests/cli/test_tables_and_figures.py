@@ -210,8 +210,9 @@ def test_a_table_for_a_paper(tmp_path, capsys):
     assert r"$\lambda$ & test error & train error \\" in path.read_text()
     assert theory(f"curve {SIGNS} --alpha 1 --lam .1 --out {path}") == 0
     assert "mean squared test error & mean squared train error & loss error" in path.read_text()
-    assert theory(f"staircase --target he2 --out {path}") == 0
-    assert "$d^2$" in path.read_text()
+    assert theory(f"staircase --target z1+he2(z2) --out {path}") == 0
+    assert path.read_text().startswith("% z1+he2(z2) target, degree = $4$\n")
+    assert "& $d$ &" in path.read_text() and "& $d^2$ &" in path.read_text()
     assert r"1 & -- \\" in to_tex([{"alpha": 1, "test_error": np.nan, "status": "time"}])
 
 
