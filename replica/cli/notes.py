@@ -29,8 +29,8 @@ Notes = Annotated[
 ]
 NOTED = {  # sentence on the relative change of an error, by its name as a column
     "finite_size_shift": "these are limits d -> inf; in the theory at d = 1000 the {error} at "
-    "{place} differs by {change} (--dimension 1000; docs/theory.md 23 of networks, "
-    "docs/readout.md)",
+    "{place} differs by {change} (--dimension 1000; of networks "
+    "docs/theory/23-a-network-at-its-own-dimension.md, of sRFs docs/readout.md)",
     "network_difference": "these are of the published sRF; at {place} the {error} of the network "
     "itself differs by {change} (--theory network)",
 }
@@ -191,7 +191,7 @@ def change_note(
             where = f" at {unknown_count} of {changes.size} points" * (unknown_count < changes.size)
             change_text = f"{name.replace('_', ' ')} is not known{where}"
             sentences.append(f"the {change_text}: no answer, or none in time")
-        least = 5e-4 if asked else CHANGES[name].noted  # smaller ones would be printed as 0.0 %
+        least = 0.0 if asked else CHANGES[name].noted
         if not np.isfinite(changes).any():
             continue
         point, shift = noted_points[_farthest(changes)], changes[_farthest(changes)]
@@ -202,6 +202,7 @@ def change_note(
         if is_far or note_ending:
             place = ", ".join(f"{axis} = {text(point[axis])}" for axis in axes) or "these steps"
             change = f"{shift:+.0%}" if abs(shift) > NOTED_SHIFT else f"{shift:+.1%}"
+            change = "less than 0.05%" if abs(shift) < 5e-4 else change
             sentence = note.format(error=error.replace("_", " "), place=place, change=change)
             sentences.append(sentence + note_ending)
     return "; and ".join(sentences)

@@ -143,10 +143,10 @@ class Output:
             "the output, or the largest of several, misses"
         ] * any(name.endswith("classification_error") for name in columns)
         if "loss_error" in columns:
+            unwatched = " and notes on d = 1000 do not watch" * bool(column_meanings)
             column_meanings += [
                 "loss_error and train_loss are means of the loss; test_error and train_error are "
-                "squared errors, which it does not minimise"
-                + " and notes on d = 1000 do not watch" * bool(column_meanings)
+                f"squared errors, which it does not minimise{unwatched}"
             ]
         elif column_meanings:
             column_meanings += ["the test error is squared"]

@@ -114,7 +114,7 @@ SMALL = "--dimension 30 --seeds 2"
         (f"{THREE} --steps 2:1,2:1 --r 1", ["given without"]),
         # what can be learned
         (f"bounds {BARE} --eta 1 --beta 1,2", ["--beta", "single"]),
-        (f"bounds {BARE} --eta 1 --reuse 1", ["--reuse in bounds", "(others are of fresh samples)"]),
+        (f"bounds {BARE} --eta 1 --reuse 1", ["--reuse in bounds", "(others are of fresh"]),
         (f"optimum {BARE} --eta 3 --alpha 1 --lam 1", ["--lam", "left out"]),
         (f"optimum {BARE}", ["--alpha must be given"]),
         (f"spectrum {BARE} --eta 3 --alpha 1,2", ["--alpha", "single"]),
