@@ -239,7 +239,8 @@ def spectrum(
     Raises
     ------
     InvalidArgument
-        If an argument is missing or out of range, or a bias is trained, on which features depend.
+        If an argument is missing or out of range, a network has a dimension or reuses samples, or
+        a bias is trained, on which features depend.
     ConvergenceError
         If no density was found, or none within the time limit.
 

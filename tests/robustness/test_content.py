@@ -39,7 +39,7 @@ def test_functions_that_differ_far_out_differ(make):
         lambda f: Activation(f),
         lambda f: Activation(np.arctan, derivative=f),
         lambda f: MultiIndex(f, dimension=1),
-        lambda f: Loss(f, np.sign, kinks=[0]),
+        lambda f: Loss(f, np.ones_like, kinks=[0]),
         lambda f: Loss(np.abs, np.sign, kinks=[0], curvature=f),
     ]
     for part in parts:
