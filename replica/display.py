@@ -67,7 +67,7 @@ class Described:
     def __new__(cls, *args: Any, **given: Any) -> "Described":
         """Raise TypeError for an unknown argument, with the name that was probably meant."""
         field_names = [field.name for field in fields(cls) if field.init]  # type: ignore[arg-type]
-        check_names(cls.__name__, field_names, given)
+        check_names(cls.__name__, field_names, given, args)
         return object.__new__(cls)
 
     @property

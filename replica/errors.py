@@ -105,12 +105,24 @@ def hint(name: Any, known: Collection[str]) -> str:
     return f" (did you mean {close_name}?)" * bool(close_name)
 
 
-def check_names(name: str, known: Collection[str], given: Iterable[str]) -> None:
+def check_names(
+    name: str,
+    known: Collection[str],
+    given: Iterable[str],
+    args: Collection[Any] = (),
+    in_order: Collection[str] = (),
+) -> None:
     """Raise TypeError for an argument that ``name`` does not have, with the one that was probably
-    meant."""
+    meant, or for more ``args`` without a name than those that are taken ``in_order``."""
+    others = [other for other in known if other != "self"]
+    by_name = [f"{other}=..." for other in others if other not in in_order]
+    if by_name and len(args) > len(in_order):
+        first = ", ".join(one for one in in_order if one != "self")
+        all_but = f"all but {first}" if first else "all"
+        raise TypeError(f"{name}() takes {all_but} by name: {', '.join(by_name)}")
     for given_name in given:
         if given_name not in known:
-            hint, others = meant(given_name, known), [other for other in known if other != "self"]
+            hint = meant(given_name, known)
             names_advice = f"did you mean {hint}?" if hint else ", ".join(others)
             raise TypeError(f"{name}() has no argument {given_name!r}: {names_advice}")
 

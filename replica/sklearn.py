@@ -148,12 +148,13 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         choice("loss", self.loss, ("square", "logistic", "hinge"))
         sample = _sample(X, y, intercept, self.classes)
         if self.loss != "square" and not sample.binary:
-            raise InvalidArgument("loss", self.loss, "square unless y has two classes")
+            raise InvalidArgument("loss", self.loss, "square unless y has two classes, as y == c")
         alphas = np.unique(axis("alphas", self.alphas))
         lam = alphas / X.shape[1]
         if not ((lam >= 1 / MAX_NUMBER) & (lam <= MAX_NUMBER)).all():  # NaN too
             range_ends = f"from {X.shape[1] / MAX_NUMBER:g} to {X.shape[1] * MAX_NUMBER:g}"
-            raise InvalidArgument("alphas", self.alphas, f"positive, {range_ends}")
+            limit = f"{X.shape[1] * 1e-12:g} for the limit 0"
+            raise InvalidArgument("alphas", self.alphas, f"positive, {range_ends}, {limit}")
         most_rows = sample.most_by_rows
         sizes = self._sizes(most_rows)
         points_at: dict[str, Any] = {"samples": np.union1d(sizes, [most_rows]), "lam": lam}

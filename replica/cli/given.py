@@ -148,7 +148,8 @@ def _as_options(sentence: str, features: str, label_columns: list[str]) -> str:
         left_out = ",".join([*filter(None, [columns]), *map(str, literal_eval(drop_call[1]))])
         of_others = shlex.quote(f"{feature_file}:{left_out if columns else f'without={left_out}'}")
         sentence = sentence.replace(drop_call[0], f"--features {of_others}")
-    if re.search(r"\b(features|labels|strata|weights|directions)[.[)]|\.drop(na)?\(", sentence):
+    of_arrays = r"\b(features|labels|strata|weights|directions)([.[)]| !=)"
+    if re.search(rf"{of_arrays}|\.drop(na)?\(", sentence):
         sentence += ", in Python, before the file is written"
     return sentence
 

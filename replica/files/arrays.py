@@ -26,14 +26,16 @@ from solvers.results import Array
 
 from ..errors import OUR_NAMES, InvalidArgument, hint, install, shorten_list
 from .documents import open_regular
-from .tables import is_decimal, read_table
+from .tables import is_decimal, is_number, read_table
 
 MOST_BYTES = 2**30  # of one array: twice the largest set of small images, EMNIST
 NPZ, SAFETENSORS, ONNX = ".npz", ".safetensors", ".onnx"
 TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 PICKLED = (".pt", ".pth", ".ckpt")  # of torch and Lightning, which are not read
 READ_BY_PANDAS = {".parquet": "parquet", ".feather": "feather", ".xlsx": "excel"}  # and not here
-NAMING = (NPZ, SAFETENSORS, ONNX, *TABLES, *PICKLED, *READ_BY_PANDAS)  # a name may follow them
+READ_BY_PANDAS |= {".json": "json", ".pkl": "pickle"}
+TEXTS = (".txt", ".dat")  # mostly of numpy.savetxt
+NAMING = (NPZ, SAFETENSORS, ONNX, *TABLES, *PICKLED, *READ_BY_PANDAS, *TEXTS)  # or with :NAME
 
 Readable = IO[bytes] | BufferedIOBase
 Content = TypeVar("Content")
@@ -90,7 +92,8 @@ class Source(NamedTuple):
         if kind.kind not in self.wanted.kinds:
             text_wanted = "U" in self.wanted.kinds
             pickled = ": nothing pickled is read" if kind.hasobject else ""
-            of_names = ", or of names, none of them None or NaN, astype(str)," * text_wanted
+            no_gaps = ", or of names, none of them None or NaN, "
+            of_names = f"{no_gaps}numpy.array({self.name}).astype(str)," * text_wanted
             raise self.fault(
                 f"a file of plain arrays of numbers{' or text' * text_wanted}; this one is of "
                 f"{kind!s:.100}{pickled} (astype(float){of_names} before numpy.save makes it plain)"
@@ -209,9 +212,14 @@ class Source(NamedTuple):
             write_call = f'open("{self.name}.csv", "w", encoding="utf-8").write'
             code = f'import gzip; {write_call}({opened}, encoding="{encoding}").read())'
             raise self.fault(written_by(f"{self.name}.csv", code, " in UTF-8")) from None
+        last_words = str(file_table.iloc[-1, 0]).split() if file_table.size else []
+        if file_table.shape[1] == 1 < len(last_words) and all(map(is_number, last_words)):
+            raise self.fault(parted_by_spaces(self.path))
         column_names = [str(name) for name in file_table.columns]
         left_out = {place for member in self.without for place in self.places(column_names, member)}
         kept = [place for place in self.places(column_names, self.member) if place not in left_out]
+        if left_out and not kept:
+            raise self.fault("a table with columns beside its index, labels and strata")
         columns, (least_axes, most_axes) = file_table.iloc[:, kept], self.wanted.axes
         if least_axes == 1 and len(kept) == 1:
             columns = columns.iloc[:, 0]
@@ -237,6 +245,15 @@ def written_by(file: str, code: str, of_what: str = "") -> str:
     """Advice on a file that is not read: ``file`` in its place, which the line of Python in
     ``code`` writes."""
     return f"a file {file}{of_what}, which this writes: python3 -c {shlex.quote(code)}"
+
+
+def parted_by_spaces(path: Path) -> str:
+    """Advice on a file of text whose cells spaces part, as numpy.savetxt has them."""
+    array_file = str(path.with_suffix(".npy"))
+    loaded = f"numpy.loadtxt({json.dumps(str(path))})"
+    code = f"import numpy; numpy.save({json.dumps(array_file)}, {loaded})"
+    table = f"a table {path.with_suffix('.csv')} with commas between its cells"
+    return f"{table}, or, where spaces part them, {written_by(array_file, code)}"
 
 
 def _truth_as_numbers(cells: Any) -> Any:
@@ -284,6 +301,8 @@ def read_array(
         csv_file = str(file_path.with_suffix(".csv"))
         code = f"import pandas; {read_file}.to_csv({json.dumps(csv_file)}, index=False)"
         raise InvalidArgument(name, str(where), written_by(csv_file, code))
+    if suffix in TEXTS:
+        raise InvalidArgument(name, str(where), parted_by_spaces(file_path))
     of = Source(name, file_path, wanted, member, without)
     reader_of_suffix = {".npy": of.npy, NPZ: of.npz, SAFETENSORS: of.safetensors, ONNX: of.onnx}
     reader_of_suffix |= dict.fromkeys(TABLES, of.table)

@@ -40,7 +40,8 @@ def read_table(text: str) -> Any:
     for line, row in row_at_line.items():
         if len(row) != cell_count:
             fault = f"{cell_count} cells in its first line, {len(row)} in line {line} of the file"
-            raise ValueError(fault)
+            comments = "; no comments before its header: pandas.read_csv(..., comment='#')"
+            raise ValueError(fault + comments * text.startswith("#"))
     columns = [*zip(*row_at_line.values(), strict=True)]
     header_rows = int(has_header(columns))
     csv_table = pandas.DataFrame({k: typed(one[header_rows:]) for k, one in enumerate(columns)})

@@ -40,7 +40,7 @@ class FeatureSample(Described):
     Parameters
     ----------
     features : array (N, p)
-        Features of a network of any depth, or data; the readout gets them over sqrt(p).
+        Of a network of any depth, or data; True is 1, False 0; the readout gets them over sqrt(p).
     labels : array (N,) or (N, C)
         Real numbers, as the readout is trained on, or C of them for C outputs; or classes: names,
         whole numbers of an integer type, or 0 and 1.  Two classes are -1 and +1 in their order, as

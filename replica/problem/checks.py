@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial, wraps
-from inspect import signature
+from inspect import Parameter, signature
 from math import isfinite, prod
 from typing import Any, TypeVar, cast
 
@@ -123,15 +123,16 @@ def check_call(function: Function) -> Function:
     parameters = signature(function).parameters
     arguments = [name for name, one in parameters.items() if one.kind is not one.VAR_KEYWORD]
     any_name = len(arguments) < len(parameters)
+    in_order = [name for name in arguments if parameters[name].kind is not Parameter.KEYWORD_ONLY]
     function_name = function.__qualname__.removesuffix(".__init__")
     lam = parameters.get("lam")
     needs_lam = lam is not None and lam.kind is lam.KEYWORD_ONLY and lam.default is lam.empty
 
     @wraps(function)
     def checked_function(*args: Any, **given: Any) -> Any:
-        if unknown := given.keys() - arguments:
-            foreign = [one for one in unknown if OUR_NAMES.get(one, "").split(",")[0] in arguments]
-            check_names(function_name, arguments, foreign if any_name else unknown)
+        unknown = given.keys() - arguments
+        foreign = [one for one in unknown if OUR_NAMES.get(one, "").split(",")[0] in arguments]
+        check_names(function_name, arguments, foreign if any_name else unknown, args, in_order)
         if needs_lam and "alpha" in given and "lam" not in given:
             lam_advice = "the penalty (scikit-learn's alpha over p); alpha here is n/d"
             raise TypeError(f"{function_name}() needs lam, {lam_advice}, and features take samples")
@@ -283,7 +284,7 @@ def _floats(name: str, values: Any) -> Array:
     """``values`` as an array of floats of any shape; InvalidArgument if complex or masked."""
     array_given = any_array(name, values)
     try:
-        if array_given.dtype.kind in "bcmMV" or np.ma.is_masked(values):
+        if array_given.dtype.kind in "cmMV" + "b" * (name != "features") or np.ma.is_masked(values):
             raise TypeError
         return np.asarray(array_given, dtype=float)
     except (TypeError, ValueError, OverflowError):

@@ -8,6 +8,7 @@ import numpy as np
 from solvers.results import Array
 
 from ..errors import InvalidArgument, shorten, shorten_list
+from ..files import is_number
 from .checks import any_array, finite_array
 
 MISSING = "", "nan", "NaN", "NA", "<NA>", "NaT", "None"  # and so is text, unless classes name it
@@ -58,8 +59,17 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
             raise _ambiguous(f"{len(class_values)} whole numbers of type float")
         return _varying_labels(finite_array("labels", y, 1)), None
     elif 2 < len(class_values) <= most_classes and y.dtype.kind == "i" and class_values[0] == -1:
-        raise _ambiguous(f"-1, often the code of a missing class, in {(y < 0).sum()} rows")
+        missing = f"-1, often the code of a missing class, in {(y < 0).sum()} rows"
+        way_on = "; or leave out the rows of -1, of the features too (labels != -1 in others)"
+        raise _ambiguous(missing, way_on=way_on)
     elif len(class_values) > most_classes:
+        not_numbers = np.flatnonzero([not is_number(entry) for entry in y.tolist()])
+        if 0 < not_numbers.size < len(y) / 2:
+            got = f"{str(y[not_numbers[0]])!r} in row {not_numbers[0]}, the first of "
+            allowed = "numbers in every row (pandas.to_numeric(labels, errors='coerce') has NaN in "
+            allowed += "the others: leave these out, of the features too), or given with "
+            allowed += "classes=np.unique(labels) if they are names"
+            raise InvalidArgument("labels", f"{got}{not_numbers.size} such rows", allowed)
         raise _ambiguous(f"{len(class_values)} names or whole numbers, more than {most_classes}")
     if len(class_values) < 2:
         raise InvalidArgument("labels", f"{class_values[0]} in all rows", "of two classes or more")
@@ -68,10 +78,10 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
     return np.asarray(y[:, None] == class_values, float), tuple(class_values.tolist())
 
 
-def _ambiguous(got: str, names: str = "np.unique(labels)") -> InvalidArgument:
-    """The error for labels that may be classes and may be numbers."""
+def _ambiguous(got: str, names: str = "np.unique(labels)", way_on: str = "") -> InvalidArgument:
+    """The error for labels that may be classes and may be numbers; last, another ``way_on``."""
     allowed = f"given with classes={names} if they are classes, or classes=() if they are numbers"
-    return InvalidArgument("labels", got, allowed)
+    return InvalidArgument("labels", got, allowed + way_on)
 
 
 def _varying_labels(labels: Array) -> Array:
@@ -89,7 +99,9 @@ def one_a_row(name: str, values: Any, shape: tuple[int, ...], features: Any = No
     row_shape = row_array.shape if name == "strata" else row_array.shape[:1]
     if row_shape != shape[:1] or not row_array.size:
         got = f"shape {row_array.shape}" if row_array.ndim else values
-        raise InvalidArgument(name, got, f"one for each of the {shape[0]} rows of features")
+        allowed = f"one for each of the {shape[0]} rows of features"
+        allowed += ": these look transposed, give features.T" * (row_shape == shape[1:2])
+        raise InvalidArgument(name, got, allowed)
     row_indices: Any = [getattr(one, "index", None) for one in (features, values)]
     # that of a list is a method; pandas takes missing entries for equal
     if all(np.ndim(row_index) == 1 for row_index in row_indices) and not (

@@ -59,7 +59,8 @@ class Problem(ABC):
 
     def __new__(cls, *args: Any, **given: Any) -> "Problem":
         """Raise TypeError for an unknown argument, with the name that was probably meant."""
-        check_names(cls.__name__, [problem_field.name for problem_field in fields(cls)], given)
+        field_names = [problem_field.name for problem_field in fields(cls)]
+        check_names(cls.__name__, field_names, given, args)
         return object.__new__(cls)
 
     @property

@@ -313,6 +313,10 @@ BAD_TABLES = {
     "a,kind\n1,1.0\n2,2.0\n": ["--labels must be given with --classes all if they are classes"],
     "a,kind\n": ["--labels", "with numbers in it", "(0,)"],
     "": ["--labels must be a file with an array in it"],
+    "# a comment\nkind,a\n1,2\n": [
+        "line 2 of the file; no comments before its header: pandas.read"
+    ],
+    "kind\n1\n2\n": ["--features must be a table with columns beside its index, labels and strata"],
 }
 
 
@@ -364,14 +368,21 @@ def test_a_table_in_another_encoding_is_made_one_in_utf_8(encoding, packed, caps
     assert Path("features.csv").read_text(encoding="utf-8") == content.decode(encoding)
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "feather", "xlsx"])
+@pytest.mark.parametrize("name", ["A.txt", "A.dat", "A.csv"])
+def test_text_with_spaces_between_cells_has_the_line_that_writes_an_array(name, capsys):
+    np.savetxt(name, NUMBERS, header="a b c")
+    run_what_it_says(refusal(capsys, f"readout --features {name} --labels y.npy {POINTS}"))
+    np.testing.assert_array_equal(np.load("A.npy"), NUMBERS)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather", "xlsx", "json", "pkl"])
 def test_tables_that_pandas_reads_have_the_line_that_writes_a_csv_file(suffix, capsys):
     line = f"readout --features it.{suffix} --labels it.{suffix}:kind {POINTS}"
     message = refusal(capsys, line)
     assert (
         "--labels must be a file it.csv, which this writes: python3 -c 'import pandas; " in message
     )
-    reader = {"xlsx": "excel"}.get(suffix, suffix)
+    reader = {"xlsx": "excel", "pkl": "pickle"}.get(suffix, suffix)
     assert f'pandas.read_{reader}("it.{suffix}").to_csv("it.csv", index=False)' in message
 
 

@@ -37,7 +37,15 @@ LABELS = [
         ["a", "", "b"] * 20,
         r"leave out rows .*classes=np.unique\(labels\).* in row 1, the first of 2",
     ),
-    ([-1, 0, 1, 2] * 15, "got '-1, often the code of a missing class, in 15 rows"),
+    (
+        [-1, 0, 1, 2] * 15,
+        r"leave out the rows of -1, .* \(labels != -1 in others\), got '-1, .* class, in 15 rows",
+    ),
+    (
+        [*map(str, range(58)), "?", "$151"],
+        r"pandas.to_numeric\(labels, errors='coerce'\).*\), or given with classes=np.unique\(labels"
+        r"\) if they are names, got \"'\?' in row 58, the first of 2 such rows\"",
+    ),
     (np.arange(60), r"classes=np.unique\(labels\) if .* classes=\(\) if .* more than 20"),
     ([f"{i}" for i in range(60)], "labels must be given with .*60 names or whole numbers"),
     (1j * np.arange(60), "labels must be"),
@@ -85,13 +93,12 @@ LABELS = [
 
 
 FEATURES = [
-    (np.ones((60, 2), bool), "an array of numbers, as.*got 'dtype bool'"),
     (np.ones((60, 2)) * 1j, "real numbers, not complex ones, .*got 'dtype complex128'"),
     (csr_matrix(np.ones((60, 2))), r"as features.toarray\(\) is, got 'a sparse matrix'"),
     (np.diag([1, np.nan])[[0, 1] * 30], r"'nan at \[1, 1\], the first of 30'"),
     (np.ones((60, 2, 2)), r"2 axes and numbers in it, got 'shape \(60, 2, 2\)'"),
     (np.ones(60), r"2 axes and numbers in it, got 'shape \(60,\)'"),
-    (np.ones((2, 60)), r"for each of the 2 rows of features, got .*\(60,\)"),
+    (np.ones((2, 60)), r"the 2 rows of features: these look .*features.T, got 'shape \(60,\)'"),
     ([], r"2 axes and numbers in it, got 'shape \(0,\)'"),
     (None, "2 axes and numbers in it, got None"),
     ("F.csv", "an array of numbers, as.*got 'F.csv'"),
@@ -174,6 +181,12 @@ def test_what_pandas_has_not_is_named():
     assert told.classes == ("c0", "c1", "c2")
     with pytest.raises(InvalidArgument, match=r"given with classes=list\(labels\) if they are"):
         FeatureSample(features=features, labels=dummies)
+
+
+def test_features_that_are_true_or_false_are_1_and_0():
+    features = np.arange(180).reshape(60, 3) % 7 > 2
+    sample = FeatureSample(features=features, labels=np.arange(60) % 2)
+    np.testing.assert_array_equal(sample.features, features.astype(float))
 
 
 def test_vectors_of_0_and_1_are_numbers():

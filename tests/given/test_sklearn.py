@@ -301,9 +301,9 @@ def test_warnings_tell_all_rows_from_the_sizes_asked_for():
 
 
 REFUSED = {
-    "alphas": (dict(alphas=[0.0, 1.0]), "alphas must be positive"),
+    "alphas": (dict(alphas=[0.0, 1.0]), "positive, from .*, 4e-12 for the limit 0, got"),
     "loss": (dict(loss="huber:1"), "loss must be square or logistic or hinge"),
-    "classes": (dict(loss="logistic"), "loss must be square unless y has two classes"),
+    "classes": (dict(loss="logistic"), "square unless y has two classes, as y == c"),
     "sizes": (dict(train_sizes=[50.0]), "fractions above 0 and up to 1"),
     "size 0": (dict(train_sizes=[0, 50]), "train_sizes must be numbers of rows, integers from 1"),
     "negative size": (dict(train_sizes=[-5]), "train_sizes must be numbers of rows"),

@@ -48,6 +48,12 @@ def test_a_wrong_call_is_one_sentence(given, said):
     [
         (lambda: replica.sample_allocation(STEP, beta=1, samples=400), "no argument 'samples': .*"),
         (lambda: replica.GaussianMixture(mean=[[1], [-1]]), r"'mean': did you mean means\?"),
+        (
+            lambda: replica.GradientStep("tanh", "sin"),
+            r"\(\) takes all by name: student=\.\.\., ta",
+        ),
+        (lambda: replica.FeatureSample(np.ones((2, 2)), [1, 2]), "takes all by name: features="),
+        (lambda: replica.solve(STEP, 1, 1), r"solve\(\) takes all but model by name: alpha=\.\.\."),
         (lambda: replica.solve(STEP, alpha=1, sigma=1, lam=1), "no argument 'sigma': model, alpha"),
         (lambda: replica.GradientStep(student="tanh", target="sin", sigma=1), "did you mean noise"),
         (
