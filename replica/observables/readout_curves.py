@@ -67,8 +67,8 @@ ROW_NUMBERS = (
     "label, and is to be left out"
 )
 GUESSED = (
-    "a test error no better than a guess: too few samples, too large a lam, or features and labels "
-    "in another order of rows"
+    "a test error no better than a guess: too few samples, a lam far from the best, or features "
+    "and labels in another order of rows"
 )
 BEYOND_ROWS = (
     "more samples than rows: features are taken for Gaussian in each class, and errors are scaled "
@@ -128,13 +128,16 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
     guess = np.square(model.labels - model.intercept * model.labels.mean(axis=0)).mean(axis=0).sum()
     is_guess = not np.any(point_columns["test_error"] + np.nan_to_num(error_stderr) < guess)
     is_guess &= UNCENTRED not in notes_of_all
+    if has_classes(model):
+        shares = np.unique(model.class_of_row, return_counts=True)[1] / len(model.labels)
+        is_guess &= not np.any(point_columns["classification_error"] < 0.9 * (1 - shares.max()))
     is_guess_of_squares = ((loss == "square") | (loss is None)) & is_guess
     return notes_of_all | {
         FEW_DEGREES: few & np.logical_not(by_rows),
         FEW_ROW_DEGREES: few_of_rows & by_rows,
         SINGLE_ROWS: by_rows & np.logical_not(few_of_rows) & (feedback > LARGEST_FEEDBACK),
         SENSITIVE: has_few,
-        GUESSED: by_rows & (residual_degrees >= FEWEST_DEGREES) & is_guess_of_squares,
+        GUESSED: by_rows & (residual_degrees >= FEWEST_OF_ROWS) & is_guess_of_squares,
         HINGE: by_rows & (samples < FEWEST_OF_HINGE) & (loss == "hinge"),
         beyond_note(model): beyond(model, samples),
         SOME_ROWS: by_rows & (model.taken(samples) < len(model.labels)),

@@ -102,7 +102,8 @@ class SamplesNeeded(Displayed):
         target_style: dict[str, Any] = {"color": "0.3", "linewidth": 1}
         ax.axhline(self.target, linestyle="--", label=f"error of {self.target:g}", **target_style)
         if np.isfinite(self.samples):
-            needed_label = f"$n$ = {self.samples:.0f}"
+            or_more = ", or more: see its note" * (SENSITIVE in self.note)
+            needed_label = f"$n$ = {self.samples:.0f}{or_more}"
             ax.plot(2 * [self.samples], [0, self.target], ":", label=needed_label, **target_style)
         return add_legend(ax)
 

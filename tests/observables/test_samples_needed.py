@@ -7,6 +7,7 @@ import pytest
 
 import replica
 from replica import FeatureSample, InvalidArgument, samples_needed, solve
+from tests import legends
 from tests.given.test_classes import classes_of
 from tests.given.test_rows import pixels
 
@@ -186,7 +187,9 @@ def test_few_samples_of_a_class_are_not_at_most_the_fewest():
     """The error may be too low there, and more samples needed."""
     features, of = classes_of(200, 12, 4)
     digits = FeatureSample(features=features, labels=of)
-    words = " ".join(repr(samples_needed(digits, lam=0.1, classification_error=0.74)).split())
+    needed = samples_needed(digits, lam=0.1, classification_error=0.74)
+    words = " ".join(repr(needed).split())
+    assert "$n$ = 4, or more: see its note" in legends.labels(needed.plot())
     assert "samples 4, the smallest tried" in words
     assert "few samples of a class" in words
     enough = samples_needed(digits, lam=0.1, classification_error=0.8 * 0.74).samples
