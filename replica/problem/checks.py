@@ -130,9 +130,9 @@ def check_call(function: Function) -> Function:
 
     @wraps(function)
     def checked_function(*args: Any, **given: Any) -> Any:
-        unknown = given.keys() - arguments
-        foreign = [one for one in unknown if OUR_NAMES.get(one, "").split(",")[0] in arguments]
-        check_names(function_name, arguments, foreign if any_name else unknown, args, in_order)
+        if (unknown := given.keys() - arguments) or len(args) > len(in_order):
+            foreign = [one for one in unknown if OUR_NAMES.get(one, "").split(",")[0] in arguments]
+            check_names(function_name, arguments, foreign if any_name else unknown, args, in_order)
         if needs_lam and "alpha" in given and "lam" not in given:
             lam_advice = "the penalty (scikit-learn's alpha over p); alpha here is n/d"
             raise TypeError(f"{function_name}() needs lam, {lam_advice}, and features take samples")
