@@ -76,6 +76,9 @@ class Source(NamedTuple):
         """The ``member``, or the only array with the fewest ``axes`` that are wanted."""
         if not axes:
             raise self.fault("a file with an array in it")
+        if {"indptr", "indices"} <= axes.keys():  # as scipy.sparse.save_npz has them
+            dense = f"numpy.save('X.npy', scipy.sparse.load_npz('{self.path}').toarray())"
+            raise self.fault(f"a file of a dense array, X.npy after {dense}")
         (low, high), listed = self.wanted.axes, shorten_list(axes)
         fewest_axes = min((count for count in axes.values() if low <= count <= high), default=None)
         fitting = [array_name for array_name, count in axes.items() if fewest_axes in (count, None)]

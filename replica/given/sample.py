@@ -174,6 +174,17 @@ class FeatureSample(Described):
             numbering += [k] * (are_whole and (is_id or bool(np.ptp(steps) == 0)))
         return numbering
 
+    @cached_property
+    def label_columns(self) -> list[int]:
+        """Columns of features that vary, and are a linear function of the labels or of classes."""
+        labels = np.c_[np.ones(len(self.labels)), self.labels]
+        if len(labels) < 2 * labels.shape[1] + 2:
+            return []
+        of_labels = labels @ (np.linalg.pinv(labels) @ self.features)
+        power = np.square(self.features - self.features.mean(axis=0)).sum(axis=0)
+        unexplained = np.square(self.features - of_labels).sum(axis=0)
+        return np.flatnonzero(unexplained < 1e-12 * power).tolist()
+
     @property
     def most_by_rows(self) -> int:
         """Largest number of samples whose theory is row by row: for several outputs it is bounded,

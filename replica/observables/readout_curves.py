@@ -66,6 +66,10 @@ ROW_NUMBERS = (
     "a feature, {!r}, that numbers the rows, as an id does: where rows are sorted it tells their "
     "label, and is to be left out"
 )
+LABEL_COLUMN = (
+    "a feature, {!r}, that is a function of the labels alone, as a copy of them is, which is to be "
+    "left out"
+)
 GUESSED = (
     "a test error no better than a guess: too few samples, a lam far from the best, or features "
     "and labels in another order of rows"
@@ -126,7 +130,7 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
     loss = loss.name if isinstance(loss, Loss) else loss
     notes_of_all = dict.fromkeys(notes_of_sample(model), residual_degrees > -np.inf)
     guess = np.square(model.labels - model.intercept * model.labels.mean(axis=0)).mean(axis=0).sum()
-    is_guess = not np.any(point_columns["test_error"] + np.nan_to_num(error_stderr) < guess)
+    is_guess = not np.any(point_columns["test_error"] < 0.98 * guess)
     is_guess &= UNCENTRED not in notes_of_all
     if has_classes(model):
         shares = np.unique(model.class_of_row, return_counts=True)[1] / len(model.labels)
@@ -185,8 +189,9 @@ def notes_of_sample(model: Given) -> list[str]:
         sample_notes += [SHARES if are_shares else WHOLE] * bool(
             are_shares or (sample_labels == np.rint(sample_labels)).all()
         )
-    numbering = (model.columns[k] if model.columns else k for k in model.numbering_columns)
-    sample_notes += [ROW_NUMBERS.format(column) for column in numbering]
+    of_columns = {ROW_NUMBERS: model.numbering_columns, LABEL_COLUMN: model.label_columns}
+    for note, columns in of_columns.items():
+        sample_notes += [note.format(model.columns[k] if model.columns else k) for k in columns]
     many_repeated = model.repeated > 0.01 * len(sample_labels)  # fewer hardly change an error
     return sample_notes + [REPEATED_ROWS.format(model.repeated)] * many_repeated
 

@@ -260,6 +260,8 @@ def _columns_at(table: Any, entry_index: Sequence[int], is_bad: Iterable[Any]) -
     bad_columns = [name for name, bad in zip(column_names, is_bad, strict=True) if any(bad)]
     columns_suffix = "s with text or gaps" * (len(bad_columns) > 1)
     leave_out = f"leave out the column{columns_suffix}: .drop(columns={bad_columns})"
+    if len(bad_columns) > 10:
+        leave_out = f"leave out the {len(bad_columns)} columns with text or gaps"
     return f", column {column_names[entry_index[-1]]!r}", leave_out
 
 

@@ -406,3 +406,11 @@ def test_a_table_of_any_size_is_not_read(capsys):
         file.truncate(2**26 + 1)
     message = refusal(capsys, "readout --features t.csv --labels t.csv:b --samples 9 --lam 1")
     assert "--labels must be a file of at most 64 MiB (numpy.save" in message
+
+
+def test_a_sparse_file_of_scipy_is_answered_with_how_to_make_it_dense(files, capsys):
+    sparse = pytest.importorskip("scipy.sparse")
+    sparse.save_npz("X.npz", sparse.csr_matrix(np.eye(20)))
+    for name in ("X.npz", "X.npz:data"):
+        said = refusal(capsys, f"readout --features {name} --labels y.npy --lam 1 --samples 5")
+        assert "scipy.sparse.load_npz('X.npz').toarray())" in said

@@ -96,6 +96,27 @@ def test_feedback_is_that_of_the_responses_between_rows():
     assert point.row_feedback == pytest.approx(expected.sum() / N, rel=1e-5)  # V to 1e-6
 
 
+def test_errors_with_outliers_that_are_better_than_a_guess_have_no_note():
+    """Outliers in 2 % of labels make the standard error as large as what is learned; fits have
+    errors 3 below the variance of the labels."""
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((2000, 20))
+    labels = 1.5 * features[:, 0] + 0.5 * rng.standard_normal(2000)
+    is_outlier = rng.random(2000) < 0.02
+    labels[is_outlier] += 15 * rng.standard_normal(is_outlier.sum())
+    sample = FeatureSample(features=features, labels=labels, intercept=True)
+    assert not any("a guess" in note for note in solve(sample, samples=300, lam=0.1).notes)
+
+
+def test_labels_left_among_features_are_noted():
+    rng = np.random.default_rng(0)
+    clean, classes = rng.standard_normal((300, 4)), rng.integers(0, 5, 300)
+    for labels, column in ((classes, classes**2), (clean[:, 0] ** 3, 2 * clean[:, 0] ** 3 + 1)):
+        for features, noted in ((clean, False), (np.c_[clean, column], True)):
+            point = solve(FeatureSample(features=features, labels=labels), samples=100, lam=0.1)
+            assert any("a feature, 4, that is a function of" in n for n in point.notes) == noted
+
+
 def test_how_many_rows_are_taken_is_said(caplog):
     """As the rule has it, and errors that differ by their scatter."""
     wide = FeatureSample(features=np.zeros((20_000, 500)), labels=np.arange(20_000.0), classes=())

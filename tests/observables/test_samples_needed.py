@@ -183,6 +183,15 @@ def test_more_samples_are_advised_only_where_they_can_be(sample):
         samples_needed(few, lam=0.1, classification_error=error, most=80)
 
 
+def test_a_target_that_the_most_frequent_class_reaches_is_noted():
+    rng = np.random.default_rng(0)
+    features, labels = rng.standard_normal((500, 5)), np.where(np.arange(500) % 50, 0, 1)
+    rare = FeatureSample(features=features, labels=labels, intercept=True)
+    needed = [samples_needed(rare, lam=1.0, classification_error=x).note for x in (0.05, 0.019)]
+    frequent = "the most frequent class always has an error of 0.02: see the confusion"
+    assert [frequent in note for note in needed] == [True, False]
+
+
 def test_few_samples_of_a_class_are_not_at_most_the_fewest():
     """The error may be too low there, and more samples needed."""
     features, of = classes_of(200, 12, 4)
