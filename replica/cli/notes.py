@@ -147,8 +147,9 @@ def notes_of_bounds(
 
 
 def note_of_spectrum(found: Spectrum, theory: str | None) -> str:
-    """Note on the change of the bulk's upper end to the network where both are sharp, unless a
-    ``theory`` was named; empty where that has no answer in time."""
+    """Note on the change of the bulk's upper end from an sRF to its network, or that it is not
+    known where that of the network is not sharp or not found in time; empty if a ``theory`` was
+    named, or the sRF's end is not sharp."""
 
     def bulk_end(bulk: Spectrum) -> float:
         """The upper end if it is sharp; few draws reach the end of a tail."""
@@ -159,6 +160,11 @@ def note_of_spectrum(found: Spectrum, theory: str | None) -> str:
     network_end = lambda network: bulk_end(spectrum(network, found.alpha))  # noqa: E731
     with deadline(SECONDS_FOR_NOTE):
         end_change = CHANGES[TO_NETWORK].of(found.model, bulk_end(found), network_end)
+    if np.isnan(end_change):
+        return (
+            "the upper end of the network's bulk is not known here, and may be another "
+            "(replica-validate spectrum simulates it)"
+        )
     spectrum_point = {"alpha": found.alpha, "converged": True, TO_NETWORK: end_change}
     return change_note([spectrum_point], ["alpha"], "upper end of the bulk")
 

@@ -54,7 +54,8 @@ def spectrum(
     document["problem"] = {"theory": "srf"} | describe(request.problem)
     document["problem"] |= {"beta": model.beta, "alpha": found.alpha}
     density_grid, density = document["density"].values()
-    density_rows = rows_of({"x": density_grid}, {"density": density})
+    converged = np.full(density.shape, found.converged)
+    density_rows = rows_of({"x": density_grid}, {"density": density, "converged": converged})
 
     def show() -> None:
         _show(found)

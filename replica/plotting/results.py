@@ -70,7 +70,7 @@ def plot_spectrum(
     spectrum: Any, ax: "Axes | None" = None, *, eigenvalues: Array | None = None
 ) -> "Axes":
     """Density of the bulk, over a histogram of simulated eigenvalues if they are given; where the
-    density is not known, the histogram alone.
+    density is not known, the histogram alone.  Dashed where it is not converged.
 
     On a logarithmic abscissa the ordinate is x times the density, so that areas are masses.
 
@@ -123,8 +123,9 @@ def plot_spectrum(
     logarithmic = bool(largest_drawn > LOGARITHMIC * lowest_x)
     if eigenvalues is not None:
         _draw_histogram(ax, eigenvalues, lowest_x, high, logarithmic, "simulated eigenvalues")
+    line, label = ("-", "theory") if spectrum.converged else ("--", "theory, not converged")
     for i, (x, y) in enumerate(density_lines):
-        ax.plot(x, x * y if logarithmic else y, color=hue(0), label="" if i else "theory")
+        ax.plot(x, x * y if logarithmic else y, line, color=hue(0), label="" if i else label)
     if logarithmic:
         ax.set_xscale("log")
     from_zero(ax)

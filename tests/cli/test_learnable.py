@@ -229,7 +229,8 @@ def test_spectrum(capsys, tmp_path):
     files = f"--out {tmp_path / 'a.csv'} --plot {tmp_path / 'a.png'}"
     assert theory(f"spectrum {STEP} --eta 0 --beta 2 --alpha 3 {files}") == 0
     assert capsys.readouterr().out.count("density from") == 2
-    assert len((tmp_path / "a.csv").read_text().splitlines()) == 1001
+    rows = (tmp_path / "a.csv").read_text().splitlines()
+    assert (len(rows), rows[0]) == (1001, "x,density,converged,theory")
     assert (tmp_path / "a.png").stat().st_size > 5000
 
 
@@ -275,16 +276,18 @@ def test_a_spectrum_that_takes_too_long_is_given_up(capsys, command, sizes, answ
 
 @pytest.mark.parametrize("is_noted", [True, False])
 def test_how_far_a_spectrum_is_from_the_network_is_noted(is_noted, capsys, monkeypatch):
-    """By the end of the bulk, where no theory is named and that of the network is in time."""
+    """By the end of the bulk, where no theory is named, or that this is not known in time."""
     monkeypatch.setattr("replica.cli.notes.SECONDS_FOR_NOTE", 60.0 * is_noted)
     line = "spectrum --student tanh --target sin --alpha0 .3 --eta 4 --beta .5 --alpha 2"
     assert theory(line) == 0
     step = replica.GradientStep(student="tanh", target="sin", alpha0=0.3, eta=4)
     srf, network = (replica.spectrum(step, 2.0, beta=0.5, theory=one) for one in THEORIES)
     change = f"differs by {network.edges.max() / srf.edges.max() - 1:+.0%} (--theory network)"
-    assert (change in capsys.readouterr().err) == is_noted
+    noted = capsys.readouterr().err
+    assert (change in noted) == is_noted
+    assert ("the upper end of the network's bulk is not known here, and may" in noted) != is_noted
     assert theory(f"{line} --theory srf") == 0
-    assert "differs by" not in capsys.readouterr().err
+    assert "bulk" not in capsys.readouterr().err
 
 
 def test_a_flagged_spectrum_names_its_errors(capsys):

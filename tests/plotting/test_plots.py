@@ -1,5 +1,7 @@
 """Pictures hold the numbers they are given, in axes that are given or new."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import xarray
@@ -7,6 +9,7 @@ from matplotlib.figure import Figure
 
 import replica
 from replica import plotting
+from solvers.results import Status
 from tests.legends import labels
 from tests.problems import PUBLISHED as STEP
 
@@ -101,6 +104,8 @@ def test_spectrum(ax):
     assert ax.get_xscale() == "log"
     assert np.trapezoid(y, np.log(x)) == pytest.approx(1 - found.atom, abs=1e-2)
     assert rf"outlier at ${found.outliers[0]:.3g}\,p$ to leading order" in ax.get_title()
+    flagged = plotting.plot_spectrum(replace(found, status=Status.MASS)).get_lines()[0]
+    assert (flagged.get_linestyle(), flagged.get_label()) == ("--", "theory, not converged")
 
 
 def test_staircase(ax):
