@@ -478,8 +478,11 @@ def loss(spec: Any) -> Loss:
         return PARAMETER_LOSSES[loss_name](loss_parameter)
     elif usual_loss_name:
         allowed_losses = f"{usual_loss_name}, as it is called here"
-    elif is_import_path(loss_text) and isinstance(user_loss := import_object(spec, "loss"), Loss):
-        return user_loss
+    elif is_import_path(loss_text):
+        if isinstance(user_loss := import_object(spec, "loss"), Loss):
+            return user_loss
+        variable = loss_text.partition(":")[2]
+        allowed_losses = f"a Loss: {variable} = replica.Loss(value=..., derivative=...)"
     else:
         allowed_losses += hint(loss_name, [*LOSSES, *PARAMETER_LOSSES])
     raise InvalidArgument("loss", spec, allowed_losses)

@@ -171,7 +171,12 @@ def _from_function(
         wrapped = Activation(function, kinks=kinks or (), name=name)
         return replace(wrapped, kinks=find_kinks(wrapped)) if kinks is None else wrapped
     except InvalidArgument as error:
-        raise InvalidArgument(argument, error.value, error.allowed) from None
+        allowed = error.allowed
+        if argument == "target" and "required positional argument" in str(error.value):
+            variable = name.rpartition(":")[2]
+            allowed = "a function of one array; one of several directions is a MultiIndex, in a "
+            allowed += f"module, too: {variable} = replica.MultiIndex({variable}, dimension=2)"
+        raise InvalidArgument(argument, error.value, allowed) from None
 
 
 @lru_cache(maxsize=256)

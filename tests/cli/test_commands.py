@@ -131,6 +131,18 @@ def test_problem_file_with_groups(tmp_path, capsys, monkeypatch):
     assert point["test_error"] == solve(model, alpha=1, lam=0.1).test_error
 
 
+def test_plain_functions_of_a_module_are_answered_with_the_line_that_wraps_them(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plain.py").write_text("def pair(z1, z2):\n    return z1 * z2\n")
+    step = "curve --student tanh --alpha0 2 --eta 1 --alpha 1 --lam 1 --allow-import"
+    said = refusal(capsys, f"{step} --target plain:pair")
+    assert "module, too: pair = replica.MultiIndex(pair, dimension=2), got" in said
+    said = refusal(capsys, f"{step} --target sin --loss plain:pair")
+    assert "a Loss: pair = replica.Loss(value=..., derivative=...), got plain:pair" in said
+
+
 @pytest.mark.parametrize(
     ("command", "unknown"),
     [
