@@ -21,7 +21,7 @@ from .. import files
 from ..convex import Loss
 from ..display import Progress, bar
 from ..errors import InvalidArgument, shorten
-from ..plotting import check_latex, picture, settings, style, symbol
+from ..plotting import check_latex, picture, setting, settings, style, symbol
 from ..problem import netcdf_attributes
 
 PICTURES = (".png", ".pdf", ".svg", ".eps")
@@ -158,7 +158,11 @@ class Output:
 
 def _heading(rows: Sequence[Mapping[str, Any]], name: str) -> str:
     """Symbol of a column of a table for a paper, or its name, of squared errors where others are of
-    a loss."""
+    a loss; of bounds with their alpha."""
+    column, _, alpha = name.partition("_")
+    if column in ("achieved", "lam") and alpha:
+        at_best = {"achieved": r"$\min_\lambda\epsilon_g$", "lam": symbol("lam")}
+        return f"{at_best[column]} at {setting('alpha', float(alpha))}"
     is_squared = "loss_error" in rows[0] and name.startswith(("test_error", "train_error"))
     return f"mean squared {name}" if is_squared else symbol(name)
 

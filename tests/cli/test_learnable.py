@@ -37,6 +37,9 @@ def test_bounds(capsys, tmp_path):
     assert own["bounds"][0]["upper"] == pytest.approx(one.upper, rel=1e-6)  # the same spike
     assert theory("bounds --student tanh --target sin --r 1 --c 1 --gamma .9") == 0
     assert capsys.readouterr().out.split()[:2] == ["lower", "upper"]  # no rate, no column
+    assert theory(f"bounds {STEP} --eta 3 --alpha 1 --out {tmp_path / 'a.tex'}") == 0
+    heads = r"$\min_\lambda\epsilon_g$ at $\alpha = 1$ & $\lambda$ at $\alpha = 1$ \\"
+    assert heads in (tmp_path / "a.tex").read_text()
 
 
 @pytest.mark.parametrize("alpha", ["", " --alpha 1"])
