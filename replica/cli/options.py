@@ -9,8 +9,9 @@ from solvers.results import Array
 
 from ..convex import Loss, loss
 from ..errors import InvalidArgument, hint
-from ..observables import grid_axes, models_on_grid, ratio_note
+from ..observables import BEST, grid_axes, models_on_grid, ratio_note
 from ..problem import (
+    SINGLE_STEP,
     Activation,
     Problem,
     SpikedRandomFeatures,
@@ -185,6 +186,8 @@ def _way(options: Options) -> str:
     }
     if {"rate", "eta"} <= options.keys():
         raise InvalidArgument("rate", options["rate"], "given without --eta, which is rate/beta")
+    if "steps" in options and options.get("eta") == BEST:
+        raise InvalidArgument("steps", options["steps"], SINGLE_STEP)
     given = {way: [name for name in names if name in options] for way, names in all_ways.items()}
     typed_ways = [way for way, names in given.items() if names] or ["a step"]
     if len(typed_ways) > 1:

@@ -39,6 +39,6 @@ from .laws import READOUT_LAWS, Law, law, laws_by_name
 from .mixtures import ClassLabels, GaussianMixture, class_labels, semidefinite, separated
 from .moments import Averages, ConditionalMoments, Moments
 from .named_activations import Code, activation, hermite, import_object, is_import_path
-from .problem import Problem, check_problem, check_readout, check_step, refuse_options
+from .problem import SINGLE_STEP, Problem, check_problem, check_readout, check_step, refuse_options
 from .srf import Model, Origin, SpikedRandomFeatures
 from .targets import SPLIT_SIZES, MultiIndex, Target, multi_index, parse_target, target

@@ -18,6 +18,10 @@ from .labels import LabelLaw, label_noise
 from .mixtures import ClassLabels, GaussianMixture
 from .targets import MultiIndex
 
+SINGLE_STEP = (
+    "left out where the best step is searched, which is a single one: of several, solve for each "
+    "schedule and compare"
+)
 NOT_COVERED = {  # of options that some functions refuse, what they have to be there
     "alpha0": "a number here: solve, learning_curve, learned_function, optimal_lambda and "
     "optimal_eta know the alpha that it follows",
@@ -171,6 +175,4 @@ def check_step(problem: Any, argument: str = "step") -> None:
     if not isinstance(problem, Problem) or problem.step is None:
         raise InvalidArgument(argument, problem, "a GradientStep, or a model made by one")
     if problem.step.steps:
-        allowed = "left out where the best step is searched, which is a single one: of several, "
-        allowed += "solve a GradientStep for each schedule and compare"
-        raise InvalidArgument("steps", problem.step.steps, allowed)
+        raise InvalidArgument("steps", problem.step.steps, SINGLE_STEP)

@@ -322,7 +322,7 @@ def test_the_best_penalty_and_rate_on_a_grid(tmp_path, capsys):
         ("--alpha0 20 --loss huber:1", "--loss must be the square where the best penalty"),
         ("--alpha0 best", "--alpha0 must be a number, a,b,c, start"),
         ("--r 1 --c 1 --gamma .9", "got best"),
-        ("--steps 2:1,2:1", "got best"),
+        ("--steps 2:1,2:1", "--steps must be left out where the best step is searched"),
     ):
         assert message in refusal(capsys, f"{line} {more}")
     step = f"{STEP} --alpha 1"

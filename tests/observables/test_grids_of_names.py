@@ -180,7 +180,7 @@ def test_a_network_stays_what_it_is_beside_its_srf():
 
 def test_each_of_several_steps_has_its_own_rate():
     step = replica.GradientStep(student="tanh", target="sin", steps=[(10, 1), (10, 1)])
-    compare = "solve a GradientStep for each schedule and compare"
+    compare = "solve for each schedule and compare"
     for answer, said in (
         (lambda: learning_curve(step, beta=1.0, alpha=1.0, lam=0.1, eta="best"), compare),
         (lambda: optimal_eta(step.srf(beta=1.0), alpha=1.0), compare),
