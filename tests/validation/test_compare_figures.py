@@ -129,3 +129,11 @@ def test_points_over_any_parameters_lie_on_their_lines():
         assert line.get_color() == dot.lines[0].get_color()
     assert len({line.get_color() for line in lines}) == 4
     assert labels(ax)[0] == r"$\alpha_0 = 1$, $\tilde\eta = 1$"
+
+
+def test_lines_of_reused_samples_in_several_directions_have_few_points():
+    """Each may take a second."""
+    step = GradientStep(student="tanh", target="z1 + he2(z2)/2", alpha0=2, eta=1.0)
+    network, run = step.network(beta=1.0, reuse=1.0), dict(dimension=30, seeds=2, rng=0)
+    ax = compare(network, alpha=[1.0, 1.5], lam=0.1, **run).plot()
+    assert max(len(line.get_xdata()) for line in ax.get_lines()) == 13

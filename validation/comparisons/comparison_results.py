@@ -227,8 +227,10 @@ class Comparison(Displayed):
         """
         simulated_points = self.dataset()
         abscissa = abscissa_of(with_all_axes(simulated_points), "test_error")
-        # the theory of a model takes .1 s or more, points of one little
-        point_count = [13] if abscissa in self._varied else []
+        # the theory of a model takes .1 s or more, points of one little unless samples are reused
+        models = [theory.model for theory in self.theories]
+        slow_points = any(getattr(one, "reuse", 0) and one.target.dimension > 1 for one in models)
+        point_count = [13] if abscissa in self._varied or slow_points else []
         line_axes = self.axes | {abscissa: spaced(self.axes[abscissa], *point_count)}
         readout_axes = {name: line_axes.pop(name) for name in self._points}
         theories = self.theories if self.between is None else self.between(line_axes)
