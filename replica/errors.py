@@ -17,7 +17,7 @@ OUR_NAMES = {
     "sigma": "noise, a variance",
     "noise": "GradientStep(..., noise=...)",
     "dimension": "step.network(beta=1, dimension=500), for solve, curves and optima (others are of "
-    "the limit)",
+    "the limit, or take step.srf(beta=1, dimension=500))",
     "reuse": "step.network(beta=1, reuse=1), for solve, curves, optima, learned_function and "
     "gradient (others are of fresh samples)",
     "lr": "eta",

@@ -143,7 +143,8 @@ class Output:
             "the output, or the largest of several, misses"
         ] * any(name.endswith("classification_error") for name in columns)
         if "loss_error" in columns:
-            unwatched = " and notes on d = 1000 do not watch" * bool(column_meanings)
+            of_limit = bool(column_meanings) and "residual_degrees" not in columns
+            unwatched = "; notes on d = 1000 are of the classification error alone" * of_limit
             column_meanings += [
                 "loss_error and train_loss are means of the loss; test_error and train_error are "
                 f"squared errors, which it does not minimise{unwatched}"

@@ -233,9 +233,9 @@ class Loss:
         if (np.maximum(slopes[:-1] - chords, chords - slopes[1:]) > slack).any():
             allowed_pair = "a value with its derivative: the one given here is another function's"
             raise InvalidArgument("loss", self.name, allowed_pair)
-        near = self.derivative(1e-9 * np.array([-20, -10, -1, 1, 10, 20]))
-        curvatures = near[[1, 5]] - near[[0, 4]]  # of each side, over 1e-8
-        least = max(curvatures.max(), 1e-9 * np.abs(slopes).max())
+        near = self.derivative(np.array([-2e-5, -1e-5, -1e-9, 1e-9, 1e-5, 2e-5]))
+        curvatures = near[[1, 5]] - near[[0, 4]]  # of each side, over 1e-5: above a slope's noise
+        least = max(curvatures.max(), 1e-6 * np.abs(slopes).max())
         if not self.kinks and (
             near[3] - near[2] > 0.1 * np.abs(slopes).max() or np.ptp(curvatures) > 0.1 * least
         ):

@@ -215,7 +215,8 @@ class Source(NamedTuple):
             write_call = f'open("{self.name}.csv", "w", encoding="utf-8").write'
             code = f'import gzip; {write_call}({opened}, encoding="{encoding}").read())'
             raise self.fault(written_by(f"{self.name}.csv", code, " in UTF-8")) from None
-        last_words = str(file_table.iloc[-1, 0]).split() if file_table.size else []
+        text_wanted = "U" in self.wanted.kinds  # whose cells may have spaces
+        last_words = [] if text_wanted else str(file_table.iloc[-1:, :1].squeeze()).split()
         if file_table.shape[1] == 1 < len(last_words) and all(map(is_number, last_words)):
             raise self.fault(parted_by_spaces(self.path))
         column_names = [str(name) for name in file_table.columns]

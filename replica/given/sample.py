@@ -176,13 +176,19 @@ class FeatureSample(Described):
 
     @cached_property
     def label_columns(self) -> list[int]:
-        """Columns of features that vary, and are a linear function of the labels or of classes."""
-        labels = np.c_[np.ones(len(self.labels)), self.labels]
-        if len(labels) < 2 * labels.shape[1] + 2:
+        """Columns of features that are a function of the class, or a linear one of the label; in
+        classes of three rows or more, which few columns are by chance."""
+        _, label_of_row, counts = np.unique(
+            self.labels, axis=0, return_inverse=True, return_counts=True
+        )
+        are_classes = self.binary or bool(self.classes)
+        rows = counts[label_of_row] > 2 * are_classes
+        labels, features = np.c_[np.ones(rows.sum()), self.labels[rows]], self.features[rows]
+        if len(labels) < 2 * labels.shape[1] + 2 or (self.outputs > 1 and not are_classes):
             return []
-        of_labels = labels @ (np.linalg.pinv(labels) @ self.features)
-        power = np.square(self.features - self.features.mean(axis=0)).sum(axis=0)
-        unexplained = np.square(self.features - of_labels).sum(axis=0)
+        of_labels = labels @ (np.linalg.pinv(labels) @ features)
+        power = np.square(features - features.mean(axis=0)).sum(axis=0)
+        unexplained = np.square(features - of_labels).sum(axis=0)
         return np.flatnonzero(unexplained < 1e-12 * power).tolist()
 
     @property

@@ -13,7 +13,7 @@ from solvers.resources import TIME_LIMIT
 from solvers.results import Array, Status
 
 from ..convex import Loss
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, shorten_list
 from ..given import TOLERANCE, FeatureMoments, FeatureSample, Given, ReadoutPoints, evaluate_readout
 from ..problem import SpikedRandomFeatures, check_call
 from ..saddle_point import ERRORS
@@ -66,9 +66,9 @@ ROW_NUMBERS = (
     "a feature, {!r}, that numbers the rows, as an id does: where rows are sorted it tells their "
     "label, and is to be left out"
 )
-LABEL_COLUMN = (
-    "a feature, {!r}, that is a function of the labels alone, as a copy of them is, which is to be "
-    "left out"
+LABEL_COLUMNS = (
+    "features that are a function of the labels alone, as a copy of them is, which are to be left "
+    "out: {}"
 )
 GUESSED = (
     "a test error no better than a guess: too few samples, a lam far from the best, or features "
@@ -130,11 +130,16 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
     loss = loss.name if isinstance(loss, Loss) else loss
     notes_of_all = dict.fromkeys(notes_of_sample(model), residual_degrees > -np.inf)
     guess = np.square(model.labels - model.intercept * model.labels.mean(axis=0)).mean(axis=0).sum()
-    is_guess = not np.any(point_columns["test_error"] < 0.98 * guess)
-    is_guess &= UNCENTRED not in notes_of_all
+
+    def is_below(name: str, least: float, guessed: float) -> bool:
+        """True if an error is less than ``guessed``, by two standard errors or to that part."""
+        error, error_bar = point_columns[name], point_columns.get(f"{name}_stderr", np.nan)
+        return bool(np.any((error < least * guessed) | (error + 2 * error_bar < guessed)))
+
+    is_guess = UNCENTRED not in notes_of_all and not is_below("test_error", 0.98, guess)
     if has_classes(model):
         shares = np.unique(model.class_of_row, return_counts=True)[1] / len(model.labels)
-        is_guess &= not np.any(point_columns["classification_error"] < 0.9 * (1 - shares.max()))
+        is_guess &= not is_below("classification_error", 0.9, 1 - shares.max())
     is_guess_of_squares = ((loss == "square") | (loss is None)) & is_guess
     return notes_of_all | {
         FEW_DEGREES: few & np.logical_not(by_rows),
@@ -189,9 +194,11 @@ def notes_of_sample(model: Given) -> list[str]:
         sample_notes += [SHARES if are_shares else WHOLE] * bool(
             are_shares or (sample_labels == np.rint(sample_labels)).all()
         )
-    of_columns = {ROW_NUMBERS: model.numbering_columns, LABEL_COLUMN: model.label_columns}
-    for note, columns in of_columns.items():
-        sample_notes += [note.format(model.columns[k] if model.columns else k) for k in columns]
+    names = model.columns or range(model.width)
+    sample_notes += [ROW_NUMBERS.format(names[k]) for k in model.numbering_columns]
+    if model.label_columns:
+        label_names = shorten_list([str(names[k]) for k in model.label_columns])
+        sample_notes.append(LABEL_COLUMNS.format(label_names))
     many_repeated = model.repeated > 0.01 * len(sample_labels)  # fewer hardly change an error
     return sample_notes + [REPEATED_ROWS.format(model.repeated)] * many_repeated
 

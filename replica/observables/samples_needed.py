@@ -258,7 +258,7 @@ def samples_needed(
     if isinstance(model, FeatureSample) and error == "classification_error":
         counts = np.unique(model.class_of_row, return_counts=True)[1]
         of_largest = 1 - counts.max() / counts.sum()
-        always = f"to answer the most frequent class always has an error of {of_largest:.3g}"
+        always = f"always answering the most frequent class has an error of {of_largest:.3g}"
         notes += [f"{always}: see the confusion"] * bool(target >= of_largest)
     if lam == BEST and error == "classification_error":
         notes.append("lam is the best for the squared error: another may need fewer samples")

@@ -60,7 +60,7 @@ def as_numbers(labels: Any, classes: Any = None) -> tuple[Array, Any]:
         return _varying_labels(finite_array("labels", y, 1)), None
     elif 2 < len(class_values) <= most_classes and y.dtype.kind == "i" and class_values[0] == -1:
         missing = f"-1, often the code of a missing class, in {(y < 0).sum()} rows"
-        way_on = "; or leave out the rows of -1, of the features too (labels != -1 in others)"
+        way_on = "; or leave out the rows of -1: features[labels != -1], labels[labels != -1]"
         raise _ambiguous(missing, way_on=way_on)
     elif len(class_values) > most_classes:
         not_numbers = np.flatnonzero([not is_number(entry) for entry in y.tolist()])
@@ -100,7 +100,8 @@ def one_a_row(name: str, values: Any, shape: tuple[int, ...], features: Any = No
     if row_shape != shape[:1] or not row_array.size:
         got = f"shape {row_array.shape}" if row_array.ndim else values
         allowed = f"one for each of the {shape[0]} rows of features"
-        allowed += ": these look transposed, give features.T" * (row_shape == shape[1:2])
+        looks_transposed = name == "labels" and row_shape == shape[1:2]
+        allowed += ": features look transposed, give features.T" * looks_transposed
         raise InvalidArgument(name, got, allowed)
     row_indices: Any = [getattr(one, "index", None) for one in (features, values)]
     # that of a list is a method; pandas takes missing entries for equal

@@ -173,9 +173,8 @@ def _from_function(
     except InvalidArgument as error:
         allowed = error.allowed
         if argument == "target" and "required positional argument" in str(error.value):
-            variable = name.rpartition(":")[2]
             allowed = "a function of one array; one of several directions is a MultiIndex, in a "
-            allowed += f"module, too: {variable} = replica.MultiIndex({variable}, dimension=2)"
+            allowed += "module, too, such as replica.MultiIndex(function of z1 and z2, dimension=2)"
         raise InvalidArgument(argument, error.value, allowed) from None
 
 

@@ -138,7 +138,7 @@ def test_plain_functions_of_a_module_are_answered_with_the_line_that_wraps_them(
     (tmp_path / "plain.py").write_text("def pair(z1, z2):\n    return z1 * z2\n")
     step = "curve --student tanh --alpha0 2 --eta 1 --alpha 1 --lam 1 --allow-import"
     said = refusal(capsys, f"{step} --target plain:pair")
-    assert "module, too: pair = replica.MultiIndex(pair, dimension=2), got" in said
+    assert "such as replica.MultiIndex(function of z1 and z2, dimension=2), got" in said
     said = refusal(capsys, f"{step} --target sin --loss plain:pair")
     assert "a Loss: pair = replica.Loss(value=..., derivative=...), got plain:pair" in said
 

@@ -75,7 +75,7 @@ def test_which_labels_a_classification_error_is_of(command, line, capsys):
         assert names[3] == "classification_error_z"  # before what a grid has no room for
     if "curve" in line:  # outputs are not fitted to the labels
         squared = "test_error and train_error are squared errors, which it does not minimise"
-        assert f"{squared} and notes on d = 1000 do not watch" in noted
+        assert f"{squared}; notes on d = 1000 are of the classification error alone" in noted
         assert names[-2:] == ["test_error", "train_error"]
 
 

@@ -39,7 +39,7 @@ LABELS = [
     ),
     (
         [-1, 0, 1, 2] * 15,
-        r"leave out the rows of -1, .* \(labels != -1 in others\), got '-1, .* class, in 15 rows",
+        r"leave out the rows of -1: features\[labels != -1\], .*, got '-1, .* class, in 15 rows",
     ),
     (
         [*map(str, range(58)), "?", "$151"],
@@ -98,7 +98,7 @@ FEATURES = [
     (np.diag([1, np.nan])[[0, 1] * 30], r"'nan at \[1, 1\], the first of 30'"),
     (np.ones((60, 2, 2)), r"2 axes and numbers in it, got 'shape \(60, 2, 2\)'"),
     (np.ones(60), r"2 axes and numbers in it, got 'shape \(60,\)'"),
-    (np.ones((2, 60)), r"the 2 rows of features: these look .*features.T, got 'shape \(60,\)'"),
+    (np.ones((2, 60)), r"the 2 rows of features: features look .*features.T, got 'shape \(60,\)'"),
     ([], r"2 axes and numbers in it, got 'shape \(0,\)'"),
     (None, "2 axes and numbers in it, got None"),
     ("F.csv", "an array of numbers, as.*got 'F.csv'"),

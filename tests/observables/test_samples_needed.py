@@ -188,7 +188,7 @@ def test_a_target_that_the_most_frequent_class_reaches_is_noted():
     features, labels = rng.standard_normal((500, 5)), np.where(np.arange(500) % 50, 0, 1)
     rare = FeatureSample(features=features, labels=labels, intercept=True)
     needed = [samples_needed(rare, lam=1.0, classification_error=x).note for x in (0.05, 0.019)]
-    frequent = "the most frequent class always has an error of 0.02: see the confusion"
+    frequent = "always answering the most frequent class has an error of 0.02: see the confusion"
     assert [frequent in note for note in needed] == [True, False]
 
 

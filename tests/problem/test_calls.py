@@ -28,7 +28,10 @@ def test_a_call_without_its_first_argument_says_what_it_needs(function):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"dimension": 200}, r"dimension=500\), for solve, .* \(others are of the limit\)\?"),
+        (
+            {"dimension": 200},
+            r"dimension=500\), for solve, .* \(others are of the limit",
+        ),
         ({"reuse": 1}, r"no argument 'reuse': did you mean step.network\(beta=1, reuse=1\), for s"),
         ({"model": STEP, "alpha": 1, "lamda": 1}, r"'lamda': did you mean lam\?"),
         (
