@@ -323,7 +323,7 @@ class RowEquations(StrataEquations):
 
     def freedom(self, G: Any, slope: Array, V: Array) -> Freedom:
         scaled_rows = self.strata.features / self.left(slope, V)[:, None]
-        # some stand for all, in no order; few that have much of the sum may be missed
+        # random rows i stand for all; where a few have most of the sum, it is less well known
         some_rows = np.random.default_rng(0).permutation(len(V))[: min(1000, 2 * 10**7 // len(V))]
         R_squares = (scaled_rows[some_rows] @ (G / self.strata.width) @ scaled_rows.T) ** 2
         R_squares[np.arange(len(some_rows)), some_rows] = 0.0
