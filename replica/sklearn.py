@@ -75,7 +75,8 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         Best of the alphas, of the smallest loss on new rows (for the square, of the smallest test
         error).  It is of readouts trained on all rows, of several classes or outputs on 5 000 at
         most; where their errors are NaN, of the largest of ``train_sizes`` below that has one.  NaN
-        if none has: then there is no readout, and none of the attributes of one.
+        if none has: then there is no readout, and none of the attributes of one.  At an end of the
+        alphas, more of them may have a better one.
     test_error_, classification_error_ : float
         The errors at ``best_alpha_`` of readouts trained on all rows, of several classes or outputs
         on 5 000 at most; the latter of classes.
@@ -276,7 +277,8 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         else:
             valid_sizes, train_rows = (train_sizes >= 1) & (train_sizes < 2**53), train_sizes
         if not valid_sizes.all():  # NaN too
-            allowed_text = "numbers of rows, integers from 1 on, or fractions above 0 and up to 1"
+            allowed_text = "numbers of rows, integers such as 100, or fractions above 0 and up to 1"
+            allowed_text += ", such as 0.1: floats are fractions"
             raise InvalidArgument("train_sizes", self.train_sizes, allowed_text)
         return np.unique(train_rows.astype(int))
 

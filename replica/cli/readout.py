@@ -157,7 +157,7 @@ def answer_readout(
         printed_columns = printing.errors_first(dataset, loss)
         output.table(document["points"], [*typed_points, *printed_columns])
         confusion_rows = [
-            {"of class": name} | {answer: f"{100 * share:.0f}" for answer, share in row.items()}
+            {"of class": name} | {answer: f"{100 * share:.1f}" for answer, share in row.items()}
             for name, row in document.get("confusion", {}).items()
         ]
         if confusion_rows:

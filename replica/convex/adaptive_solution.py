@@ -73,6 +73,7 @@ def training_objective(
     return alpha / beta * train_loss + 0.5 * lam * overlaps.q2.sum(axis=1)
 
 
+@np.errstate(all="ignore")  # points that are not finite are flagged
 def slope_in_bias(
     model: Model, table: Table, alpha: Array, kinds: Overlaps, score: Callable[[Field], Scores]
 ) -> Array:
@@ -90,14 +91,13 @@ def slope_in_bias(
         return field_at_nodes(ridge.responses_of(biased_table), group_overlaps)
 
     bias_step = 1e-4  # of central differences: error 1e-8, rounding 1e-12
-    with np.errstate(all="ignore"):  # points that did not converge may have any values
-        field = field_at_nodes(ridge.responses_of(table), kinds)
-        s, field_below, above = score(field), field_at(-bias_step), field_at(bias_step)
-        dC, dP, S2, V = ((y - x) / (2 * bias_step) for x, y in zip(field_below, above, strict=True))
-        bias_slope = (
-            dC * s.mean + (dP * s.p_hat_term(field)).sum(-1) - S2 * s.slope / 2 + V * s.square / 2
-        )
-        return np.asarray(-alpha / model.beta * (bias_slope @ table.weights))
+    field = field_at_nodes(ridge.responses_of(table), kinds)
+    s, field_below, above = score(field), field_at(-bias_step), field_at(bias_step)
+    dC, dP, S2, V = ((y - x) / (2 * bias_step) for x, y in zip(field_below, above, strict=True))
+    bias_slope = (
+        dC * s.mean + (dP * s.p_hat_term(field)).sum(-1) - S2 * s.slope / 2 + V * s.square / 2
+    )
+    return np.asarray(-alpha / model.beta * (bias_slope @ table.weights))
 
 
 def path_ends(task: Task, evaluation: Evaluation, point: Indices) -> Iterator[Overlaps]:
@@ -171,6 +171,7 @@ LOSS_QUADRATURE_TOLERANCE = 1e-6  # promised accuracy for every loss but the squ
 FITS = ((0.3, 11), (0.01, 19), (1e-3, 27), (1e-3, 27))
 
 
+@np.errstate(all="ignore")  # points that are not finite are flagged
 def solve_convex(task: Task, time_limit: float) -> Evaluation:
     """Solve the points of a task to its tolerance.
 
@@ -264,8 +265,7 @@ def _solve_on_table(
     overlaps, solution = equations.solve(part.alpha, part.lam, start, point_history, tol=tolerance)
     evaluation.history[rows] = point_history
     point_solved = solution.residual <= LOSS_RESIDUAL_TOLERANCE
-    with np.errstate(all="ignore"):
-        coordinate_change = largest_modulus(pack_overlaps(overlaps) - start_coordinates)
+    coordinate_change = largest_modulus(pack_overlaps(overlaps) - start_coordinates)
     compared_points = evaluation.converged[rows] & point_solved & (last is not None)
     coordinate_error = np.where(compared_points, coordinate_change, np.inf)
     evaluation.store(
@@ -309,9 +309,8 @@ def _store_errors(
     power_unit = SMALLEST_ERROR * table.label_power.sum()
     floor: dict[str, Any] = {"test_error": power_unit, "train_error": power_unit, "loss_error": 0.0}
     floor["train_loss"] = 1e-2 * errors["loss_error"]
-    with np.errstate(all="ignore"):
-        changes = [relative_change(previous[name], errors[name], floor[name]) for name in errors]
-        return np.asarray(np.max(changes, axis=0))
+    changes = [relative_change(previous[name], errors[name], floor[name]) for name in errors]
+    return np.asarray(np.max(changes, axis=0))
 
 
 def errors_on_fixed_nodes(task: Task) -> Callable[[Task], Array]:

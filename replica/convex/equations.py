@@ -287,8 +287,7 @@ class Equations:
         pack, unpack = self.coordinates.pack, self.coordinates.unpack
 
         def pass_image(x: Array, rows: Indices) -> Array:
-            with np.errstate(all="ignore"):
-                coordinates_after = pack(self.update(alpha[rows], lam[rows], unpack(x))[0])
+            coordinates_after = pack(self.update(alpha[rows], lam[rows], unpack(x))[0])
             # at larger coordinates, small steps are lost to rounding
             return np.where(np.abs(coordinates_after) < 1e6, coordinates_after, np.nan)
 

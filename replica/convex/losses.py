@@ -86,8 +86,7 @@ def bend_width(derivative: Function, bends: tuple[float, ...], kinks: tuple[floa
         fit_t, test_points = (start + length * (1 + x) / 2 for x in (fit_nodes, test_nodes))
         if any(fit_t.min() < kink < fit_t.max() for kink in kinks):
             return True
-        with np.errstate(all="ignore"):
-            rho_fit_slopes, rho_slopes = derivative(fit_t), derivative(test_points)
+        rho_fit_slopes, rho_slopes = derivative(fit_t), derivative(test_points)
         fit_error = 2e-3 * np.ptp(rho_slopes) + PROBE_ACCURACY * np.abs(rho_slopes).max()
         return bool(np.abs(rho_fit_slopes @ fit_matrix - rho_slopes).max() <= fit_error)
 
@@ -206,6 +205,7 @@ class Loss:
     name: str = field(default="custom", compare=False)
     pieces: Pieces | None = field(default=None, compare=False)
 
+    @np.errstate(all="ignore")  # what is not finite is refused
     def __post_init__(self) -> None:
         if self.kind not in ("residual", "margin"):
             raise InvalidArgument("kind", self.kind, "residual or margin")
@@ -219,8 +219,7 @@ class Loss:
         t = np.linspace(-6.3, 6.1, 24).reshape(4, 6)
         probes = []
         for part in ("value", "derivative"):
-            with np.errstate(all="ignore"):
-                probes.append(getattr(self, part)(t))
+            probes.append(getattr(self, part)(t))
             if not (np.abs(probes[-1]) <= MAX_NUMBER).all():  # NaN too
                 allowed_rho = f"elementwise and finite, up to {MAX_NUMBER:g} (numpy functions)"
                 raise InvalidArgument("loss", f"{self.name} ({part})", allowed_rho)

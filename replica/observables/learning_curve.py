@@ -77,7 +77,7 @@ def learning_curve(
         Seconds a point, on average over those solved at once.
     workers : int
         Processes among which the grid is divided, where a loss other than the square, or a search,
-        makes it slow; the numbers do not depend on it.
+        makes it slow; the numbers do not depend on it.  1 for a given layer or features.
     progress : bool or callable
         Whether to draw a bar while it is computed; a function is called with (done, total).
     notes : bool

@@ -94,7 +94,8 @@ class SamplesNeeded(Displayed):
         return dict(self.curve.attrs) | {self.error: self.target}
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """The error over samples, with two standard errors, the target and the samples it needs."""
+        """The error over samples, with two standard errors, the target and the samples it needs,
+        ``low`` to ``high`` as a bar."""
         error_curve, curve_penalties = self.curve, np.unique(self.curve["lam"])
         if curve_penalties.size == 1:
             error_curve = error_curve.assign_coords(lam=curve_penalties[0])
@@ -105,6 +106,9 @@ class SamplesNeeded(Displayed):
             or_more = ", or more: see its note" * (SENSITIVE in self.note)
             needed_label = f"$n$ = {self.samples:.0f}{or_more}"
             ax.plot(2 * [self.samples], [0, self.target], ":", label=needed_label, **target_style)
+        if np.isfinite(self.low):
+            band_end = self.high if np.isfinite(self.high) else self.curve.samples.values[-1]
+            ax.plot([self.low, band_end], 2 * [self.target], color="0.3", linewidth=4, alpha=0.5)
         return add_legend(ax)
 
     def _facts(self) -> dict[str, Any]:
