@@ -67,7 +67,11 @@ def plot_confusion(point: Any, ax: "Axes | None" = None) -> "Axes":
 
 
 def plot_spectrum(
-    spectrum: Any, ax: "Axes | None" = None, *, eigenvalues: Array | None = None
+    spectrum: Any,
+    ax: "Axes | None" = None,
+    *,
+    eigenvalues: Array | None = None,
+    label: str | None = None,
 ) -> "Axes":
     """Density of the bulk, over a histogram of simulated eigenvalues if they are given; where the
     density is not known, the histogram alone.  Dashed where it is not converged.
@@ -82,13 +86,18 @@ def plot_spectrum(
         Where to draw; those of a new figure unless given.
     eigenvalues : array (p,) or (draws, p), optional
         Eigenvalues of simulated matrices.
+    label : str, optional
+        Name of the spectrum in the legend, in the place of a title, for several spectra in the same
+        axes: each has a colour of its own.
 
     Examples
     --------
     >>> from replica import GradientStep, spectrum
     >>> from replica.plotting import plot_spectrum
     >>> step = GradientStep(student="tanh", target="sin", alpha0=20, eta=3.0)
-    >>> ax = plot_spectrum(spectrum(step.srf(beta=0.5), alpha=2.0))
+    >>> ax = plot_spectrum(spectrum(step.srf(beta=0.5), alpha=2.0), label="after the step")
+    >>> before = GradientStep(student="tanh", target="sin", alpha0=20, eta=0.0)
+    >>> ax = plot_spectrum(spectrum(before.srf(beta=0.5), alpha=2.0), ax, label="before")
     """
     ax = axes(ax)
     if eigenvalues is not None and np.ndim(eigenvalues) not in (1, 2):
@@ -120,31 +129,39 @@ def plot_spectrum(
         outliers["simulated"] = simulated_outliers[np.isfinite(simulated_outliers)].tolist()
     # a linear abscissa leaves small eigenvalues no room
     largest_drawn = max([high, *outliers["theory"], *outliers["simulated"]])
+    others_drawn = {line.get_color() for line in ax.lines}
+    colour, name = hue(len(others_drawn)), label or "theory"
     logarithmic = bool(largest_drawn > LOGARITHMIC * lowest_x)
+    if others_drawn:  # the ordinates must be of one kind
+        logarithmic = ax.get_xscale() == "log"
     if eigenvalues is not None:
         _draw_histogram(ax, eigenvalues, lowest_x, high, logarithmic, "simulated eigenvalues")
-    line, label = ("-", "theory") if spectrum.converged else ("--", "theory, not converged")
+    line, line_label = ("-", name) if spectrum.converged else ("--", f"{name}, not converged")
     for i, (x, y) in enumerate(density_lines):
-        ax.plot(x, x * y if logarithmic else y, line, color=hue(0), label="" if i else label)
+        ax.plot(x, x * y if logarithmic else y, line, color=colour, label="" if i else line_label)
     if logarithmic:
         ax.set_xscale("log")
     from_zero(ax)
-    marks: dict[str, Any] = {"theory": ("|", hue(0), 12), "simulated": ("o", "black", 4)}
+    marks: dict[str, Any] = {"theory": ("|", colour, 12), "simulated": ("o", "black", 4)}
     for source, outlier_places in outliers.items():
         if outlier_places:
-            marker, colour, size = marks[source]
-            look: dict[str, Any] = {"color": colour, "markersize": size, "markeredgewidth": 1.5}
+            marker, ink, size = marks[source]
+            look: dict[str, Any] = {"color": ink, "markersize": size, "markeredgewidth": 1.5}
             look |= {"markerfacecolor": "none", "linestyle": "none", "clip_on": False}
             at_p = f": {', '.join(f'{x:.3g}' for x in outlier_places[:2])}" * (source == "theory")
-            look["label"] = f"outlier, {source}{at_p}"
+            look["label"] = f"outlier, {name if source == 'theory' else source}{at_p}"
             above = [0.04] * len(outlier_places)  # the axis
             ax.plot(outlier_places, above, marker, transform=ax.get_xaxis_transform(), **look)
     if spectrum.outliers.size and not outliers["theory"] and matrix_p is None:  # they grow with p
         positions = ", ".join(rf"${x:.3g}\,p$" for x in spectrum.outliers[:2])
         beyond_axes: dict[str, Any] = {"transform": ax.transAxes, "clip_on": False}
-        label = f"outlier, theory: about {positions}"
-        ax.plot([1], [0.03], ">", color=hue(0), linestyle="none", label=label, **beyond_axes)
-    return finish(ax, EIGENVALUE, DENSITIES[logarithmic], spectrum.settings, spectrum.notes)
+        place_label = f"outlier, {name}: about {positions}"
+        height = 0.03 * (1 + 2 * len(others_drawn))
+        ax.plot(
+            [1], [height], ">", color=colour, linestyle="none", label=place_label, **beyond_axes
+        )
+    described = spectrum.settings if label is None else None
+    return finish(ax, EIGENVALUE, DENSITIES[logarithmic], described, spectrum.notes)
 
 
 EIGENVALUE = r"eigenvalue $x$ of $\Phi^\top\Phi/n$"

@@ -96,9 +96,15 @@ class SpectralDensity(Displayed):
             density_status = Status.QUADRATURE
         return replace(self, quadrature_error=change, mass_error=mass_error, status=density_status)
 
-    def plot(self, ax: "Axes | None" = None, *, eigenvalues: Array | None = None) -> "Axes":
+    def plot(
+        self,
+        ax: "Axes | None" = None,
+        *,
+        eigenvalues: Array | None = None,
+        label: str | None = None,
+    ) -> "Axes":
         """Plot of the density, by :func:`replica.plotting.plot_spectrum`."""
-        return plot_spectrum(self, ax, eigenvalues=eigenvalues)
+        return plot_spectrum(self, ax, eigenvalues=eigenvalues, label=label)
 
     def density(self, x: ArrayLike) -> Array:
         """Density of the eigenvalues at real x of any shape; its mass is 1 less atom and outliers.

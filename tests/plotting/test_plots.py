@@ -108,6 +108,19 @@ def test_spectrum(ax):
     assert (flagged.get_linestyle(), flagged.get_label()) == ("--", "theory, not converged")
 
 
+def test_two_spectra_in_one_figure(ax):
+    """Each has its colour and name, areas are masses of both, and no title is of the last alone."""
+    spectra = [replica.spectrum(MODEL, 2.0), replica.spectrum(MODEL, 0.9)]
+    for name, found in zip(("many", "few"), spectra, strict=True):
+        found.plot(ax, label=name)
+    lines = [line for line in ax.get_lines() if line.get_label() in ("many", "few")]
+    assert len({line.get_color() for line in lines}) == 2
+    for line, found in zip(lines, spectra, strict=True):
+        x, y = line.get_data()
+        assert np.trapezoid(y, np.log(x)) == pytest.approx(1 - found.atom, abs=1e-2)
+    assert not ax.get_title()
+
+
 def test_staircase(ax):
     """It ends at the share that can be explained."""
     found = replica.staircase("z1 + z1*z2")
