@@ -83,7 +83,7 @@ class Output:
     ) -> None:
         """Save the ``document`` and the ``figure``, and print the document, as JSON or by ``show``.
 
-        A .csv file holds ``rows``, the document's points unless given, each with its theory; a .tex
+        A .csv file holds ``rows``, the points of the document unless given, and the problem; a .tex
         file the rows of a ``paper``, the same unless given, with columns that are always
         ``printed``, below a comment with the problem and its theory; a .nc file the ``dataset``.
         """
@@ -99,7 +99,7 @@ class Output:
                 table = files.to_tex(paper or table_rows, partial(_heading, table_rows), printed)
                 file_content = f"{_comment(document)}{table}".encode()
             else:
-                file_content = files.to_csv(_with_theory(table_rows, document)).encode()
+                file_content = files.to_csv(_with_problem(table_rows, document)).encode()
             save(self.out, file_content)
         try:
             if self.plot is not None and figure is not None:
@@ -177,18 +177,16 @@ def _comment(document: Mapping[str, Any]) -> str:
     return f"% {', '.join(comment_parts)}\n" * bool(comment_parts)
 
 
-def _with_theory(
+def _with_problem(
     rows: Sequence[Mapping[str, Any]], document: Mapping[str, Any]
 ) -> list[Mapping[str, Any]]:
-    """Rows with the theory of a document, and its dimension where there is one; rows of a
-    simulation without."""
-    known = {**document.get("problem", {}), **document}
-    if "theory" not in known:
-        return [*rows]
-    shared_columns = {name: known[name] for name in ("theory", "dimension") if name in known}
-    blank_columns = dict.fromkeys(shared_columns, "")
+    """Rows with the problem of a document in columns at the end; rows of a simulation without a
+    theory and its dimension."""
+    problem = netcdf_attributes(document.get("problem", {}))
+    problem |= {name: document[name] for name in ("theory", "dimension") if name in document}
+    of_simulation = problem | dict.fromkeys(problem.keys() & {"theory", "dimension"}, "")
     row_sources = (row.get("source") for row in rows)
-    added = (blank_columns if source == "simulation" else shared_columns for source in row_sources)
+    added = (of_simulation if source == "simulation" else problem for source in row_sources)
     return [{**row, **new, **row} for row, new in zip(rows, added, strict=True)]
 
 

@@ -236,7 +236,7 @@ def test_several_classes(capsys):
     found = document(capsys, f"{line} --samples 100 --confusion")["confusion"]
     for name, row, shares in zip(["ape", "bee", "cow"], shown[1:], expected, strict=True):
         assert [*found[name].values()] == pytest.approx(shares, rel=BESIDE_PYTHON)
-        assert row == [name, *(f"{100 * share:.0f}" for share in shares)]
+        assert row == [name, *(f"{100 * share:.1f}" for share in shares)]
     for file, has_matrix in (("of.csv", False), ("of.json", True)):
         assert theory(f"{line} --samples 100 --confusion --out {file}") == 0
         assert ("--out FILE.json has" in capsys.readouterr().err) != has_matrix

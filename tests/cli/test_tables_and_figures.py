@@ -220,22 +220,22 @@ def test_a_table_for_a_paper(tmp_path, capsys):
 
 
 def test_files_of_simulations(tmp_path, capsys):
-    """A row of CSV says how large the simulation was; a table for a paper has what it prints."""
+    """A row of CSV has the simulation's size and the problem; a table for a paper what is printed."""
     line = f"--student tanh --target sin --alpha0 2 --eta 1 {SMALL} --out {tmp_path}"
     for name in ("simulate", "compare"):
         for suffix in ("csv", "tex"):
             assert validate(f"{name} {line}/{name[0]}.{suffix}") == 0
     capsys.readouterr()
     header, first, _ = (tmp_path / "s.csv").read_text().splitlines()
-    assert header.endswith(",dimension,seeds")
-    assert first.endswith(",40,2")
+    assert header.endswith(",dimension,seeds,student,target,alpha0,eta,noise,beta")
+    assert first.endswith(",40,2,tanh,sin,2.0,1.0,0.0,1.0")
     comment, *table = (tmp_path / "s.tex").read_text().splitlines()
     assert comment.endswith("$d = 40$, 2 seeds")
     assert "dimension" not in str(table)  # the same in all rows
     rows = [row.split(",") for row in (tmp_path / "c.csv").read_text().splitlines()]
-    assert rows[0][-3:] == ["theory", "dimension", "seeds"]
-    assert rows[1][-3:] == ["network at d = 40", "", ""]
-    assert rows[2][-3:] == ["network at d = 40", "40", "2"]
+    assert rows[0][-9:-4] == ["theory", "dimension", "seeds", "student", "target"]
+    assert rows[1][-9:-4] == ["network at d = 40", "", "", "tanh", "sin"]
+    assert rows[2][-9:-4] == ["network at d = 40", "40", "2", "tanh", "sin"]
     comment, *table = (tmp_path / "c.tex").read_text().splitlines()
     assert "$d = 40$, 2 seeds, theory of the network itself; taken at d = 40" in comment
     head, _, row = table[2:5]
