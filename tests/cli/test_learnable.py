@@ -233,7 +233,8 @@ def test_spectrum(capsys, tmp_path):
     assert theory(f"spectrum {STEP} --eta 0 --beta 2 --alpha 3 {files}") == 0
     assert capsys.readouterr().out.count("density from") == 2
     rows = (tmp_path / "a.csv").read_text().splitlines()
-    assert (len(rows), rows[0]) == (1001, "x,density,converged,theory,student,target,alpha0,eta,noise,beta,alpha")
+    header = "x,density,converged,theory,student,target,alpha0,eta,noise,beta,alpha"
+    assert (len(rows), rows[0]) == (1001, header)
     assert (tmp_path / "a.png").stat().st_size > 5000
 
 

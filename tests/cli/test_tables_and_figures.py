@@ -220,7 +220,7 @@ def test_a_table_for_a_paper(tmp_path, capsys):
 
 
 def test_files_of_simulations(tmp_path, capsys):
-    """A row of CSV has the simulation's size and the problem; a table for a paper what is printed."""
+    """A row of CSV has the simulation's size and problem; a table for a paper what is printed."""
     line = f"--student tanh --target sin --alpha0 2 --eta 1 {SMALL} --out {tmp_path}"
     for name in ("simulate", "compare"):
         for suffix in ("csv", "tex"):
