@@ -21,10 +21,10 @@ from typer import Option
 
 import replica
 from replica.convex import loss
+from replica.fit import fit_readout, squared_errors
 from solvers.resources import one_thread
 from validation import simulate
 from validation.draws import trajectory
-from validation.fit import fit_readout, squared_errors
 from validation.run.cells import DrawnSamples, repeatable
 
 from .pages import file_of, kept, mean_and_error, paragraphs, table

@@ -19,7 +19,7 @@ import typer
 from typer import Option
 
 import replica
-from replica.observables.readout_curves import FEW_ROW_DEGREES, SENSITIVE, notes_of
+from replica.observables.readout_curves import FITS_DIFFER, notes_of
 from replica.problem import choice
 from solvers.results import ConvergenceError
 from validation import simulate
@@ -108,8 +108,7 @@ def cell(of, two, n, loss, draws):
     for lam in PENALTIES:
         point = replica.solve(sample, samples=n, lam=lam, loss=loss, time_limit=PATIENCE)
         theory.append([getattr(point, name) for name in errors_of(loss)])
-        said = notes_of(sample, vars(point))
-        warned.append(bool(said[FEW_ROW_DEGREES] or said[SENSITIVE]))
+        warned.append(bool(notes_of(sample, vars(point) | point.fitted)[FITS_DIFFER]))
     plain = [np.where(np.isnan(x), None, x).tolist() for x in (np.transpose(theory), mean, stderr)]
     return [*plain, number, warned]
 
@@ -196,8 +195,8 @@ def agreement(data, scale, store):
         f"classes. Refits are on random parts of the rows, {scale.draws[0]} to {scale.draws[1]}, "
         f"until the classification error has a standard error of {PRECISION:.0%}. *Within*: theory "
         f"and mean are at most {CLOSE:.0%} apart, or two standard errors. *Test* is the squared "
-        "error, of other losses the mean loss of new samples. *Warned*: the point has the note of "
-        "few residual degrees of freedom, or of few samples of a class, and is in no share. "
+        "error, of other losses the mean loss of new samples. *Warned*: the point has the note on "
+        "errors that differ from those of some tens of other fits, and is in no share. "
         "*Flagged*: it did not converge.",
         table(["data", *shown], summary(points, lambda x: x.of)),
         table(["loss", *shown], summary(points, lambda x: x.loss)),

@@ -21,6 +21,7 @@ from numpy.random import Generator, SeedSequence, default_rng
 from numpy.typing import ArrayLike
 
 from replica.errors import InvalidArgument
+from replica.fit import Blocks, fit_readout, fit_ridge, predict
 from replica.problem import (
     Activation,
     Problem,
@@ -35,7 +36,6 @@ from replica.steps import GradientStep
 from solvers.results import Array
 
 from . import draws
-from .fit import Blocks, fit_readout, fit_ridge, predict
 
 
 @dataclass(frozen=True, eq=False)

@@ -204,7 +204,10 @@ def errors_first(table_columns: Container[Any], loss: Loss) -> list[str]:
     """Columns of a table in their order, errors first, as far as they are in ``table_columns``;
     squared errors last where the ``loss`` does not fit outputs to the labels."""
     errors = ("classification_error", "test_error", "train_error")
-    other_columns = ("loss_error", "train_loss", "classification_error_stderr", "test_error_stderr")
+    other_columns = ["loss_error", "train_loss", "classification_error_stderr", "test_error_stderr"]
+    other_columns += [
+        f"fitted_{name}" for name in ("classification_error", "test_error", "loss_error")
+    ]
     error_names = [name for name in (*errors, "converged", *other_columns) if name in table_columns]
     squared_columns = ["test_error", "train_error", "test_error_stderr"] * (loss.kind == "margin")
     return sorted(error_names, key=squared_columns.count)

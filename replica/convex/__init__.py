@@ -1,6 +1,7 @@
 """Saddle point of any convex loss and any law of the labels.  docs/theory.md 6"""
 
 from .adaptive_solution import (
+    BIAS_SCAN,
     LOSS_QUADRATURE_TOLERANCE,
     errors_on_fixed_nodes,
     slope_in_bias,

@@ -73,6 +73,11 @@ def training_objective(
     return alpha / beta * train_loss + 0.5 * lam * overlaps.q2.sum(axis=1)
 
 
+# Biases scanned, two to a unit where the scale of pre-activations is 1.  Not evenly about 0, where
+# symmetric problems are stationary without being lowest.
+BIAS_SCAN = np.linspace(-8.0, 8.0, 33) + 0.1
+
+
 @np.errstate(all="ignore")  # points that are not finite are flagged
 def slope_in_bias(
     model: Model, table: Table, alpha: Array, kinds: Overlaps, score: Callable[[Field], Scores]

@@ -57,15 +57,12 @@ class Freedom(NamedTuple):
     residual_degrees : float
         n less the samples that are lost, by the spread of V: of these there are df_2, of the
         empirical A where moments are those of a sample, and df_1 of rows.
-    row_feedback : float
-        What a row's output returns to itself through single other rows; NaN but of rows.
     """
 
     degrees_of_freedom: float
     degrees_of_freedom_2: float
     kappa: float
     residual_degrees: float
-    row_feedback: float = np.nan
 
 
 @dataclass(frozen=True)
@@ -84,6 +81,8 @@ class StrataEquations:
         E s, -E s' and E s^2 in every stratum, (1, N) each.
     drawn : float
         n / N, the share of the rows that strata are known from; 0 where these are exact.
+    of_square : bool
+        Whether the loss is the square, of ridge regression.
     """
 
     strata: Strata
@@ -92,20 +91,37 @@ class StrataEquations:
     labels: StratumLabels
     scores: Callable[[Field], Scores]
     drawn: float = 0.0
+    of_square: bool = True
 
     def left(self, slope: Array, V: Array) -> Array:
         """Share 1 - H of a new input's residual that a row of the training set keeps, (N,), for
         scores of slope -E s' (N,) at the responses V (N,); 1 where moments are exact."""
+        if self.of_square:  # whose slope is 1 / (1 + V): nothing cancels where V is large
+            return slope * (1 + (1 - self.drawn) * V)
         return 1 - self.drawn * slope * V
 
     def response(self, slope: Array, V: Array) -> tuple[Any, Array]:
         """Response G of the readout, (p, p), and V (1 - H) of every stratum that follows from it,
         (N,), for scores of slope -E s' (N,) at V."""
-        # Eq. (20.2), (20.6), (22.1)
+        G = inverse(self._inverse_response(slope, V))
+        return G, self.strata.positive(self.strata.trace(G))
+
+    def _inverse_response(self, slope: Array, V: Array) -> Any:
+        """1/G, (p, p).  Eq. (20.2), (20.6), (22.1)"""
         inverse_response = self._second_moments(slope / self.left(slope, V))
         diagonal_view(inverse_response)[:] += like(self.lam, inverse_response)
-        G = inverse(inverse_response)
-        return G, self.strata.positive(self.strata.trace(G))
+        return inverse_response
+
+    def rounding(self, G: Any, slope: Array, V: Array) -> float:
+        """Relative change of V by a step of Newton's iteration for the inverse G, which tells what
+        rounding leaves of it, for the square loss; 0 where 1 - H is large."""
+        if self.left(slope, V).min() > 1e-3:
+            return 0.0
+        inverse_response = self._inverse_response(slope, V)
+        refined_G = G + G @ (np.eye(len(G)) - inverse_response @ G)
+        refined_t = self.strata.trace((refined_G + refined_G.T) / 2)
+        refined_V = self.response_of_square(self.strata.positive(refined_t))
+        return float(np.abs(np.log(refined_V / V)).max())
 
     def response_of_square(self, t: Array) -> Array:
         """V of the square loss, whose -E s' is 1 / (1 + V), from V (1 - H)."""
@@ -320,17 +336,6 @@ class RowEquations(StrataEquations):
             return T_of_rows, v_of_T, v_of_T @ strata.shares
 
         return varied
-
-    def freedom(self, G: Any, slope: Array, V: Array) -> Freedom:
-        scaled_rows = self.strata.features / self.left(slope, V)[:, None]
-        # random rows i stand for all; where a few have most of the sum, it is less well known
-        some_rows = np.random.default_rng(0).permutation(len(V))[: min(1000, 2 * 10**7 // len(V))]
-        R_squares = (scaled_rows[some_rows] @ (G / self.strata.width) @ scaled_rows.T) ** 2
-        R_squares[np.arange(len(some_rows)), some_rows] = 0.0
-        g = self.drawn * (1 - self.drawn) * slope**2
-        # Eq. (22.16)
-        row_feedback = float(((R_squares**2 @ g) * g[some_rows]).mean())
-        return super().freedom(G, slope, V)._replace(row_feedback=row_feedback)
 
     def _second(self, df_1: float, df_2: float, *response_slope_V: Any) -> tuple[float, float]:
         return np.nan, df_1

@@ -29,18 +29,15 @@ from .strata import Posterior, Stratified
 
 Given = FirstLayer | FeatureSample | FeatureMoments
 TOLERANCE = 1e-3  # relative, of errors, that strata are asked for; the theory is off by 1 / n
-WIDER = 1.1  # factor of variances, for the sensitivity of a classification error
 NEARLY_ALL = (
     0.8  # of the rows, from which on losses with a kink may have no answer: docs/reliability.md
 )
 
 # Errors of one readout: of the target and of the label, in the loss, and of the class; the part of
-# the first that the readout's samples are the reason of; its squared norm over p; standard errors;
-# and the sensitivity of the class.
+# the first that the readout's samples are the reason of; its squared norm over p; standard errors.
 ERRORS = (
     *("test_error", "train_error", "loss_error", "train_loss", "classification_error"),
     *("readout_variance", "squared_norm", "test_error_stderr", "classification_error_stderr"),
-    "classification_sensitivity",
 )
 # All that is said of a point, before anything is known.
 UNKNOWN_POINT = dict.fromkeys([*ERRORS, *Freedom._fields, "residual"], np.nan)
@@ -238,7 +235,7 @@ def errors_at(stratified: Stratified, solved: Solved, loss: Loss) -> tuple[Array
     if stratified.channel or not loss.is_square:
         mean = losses(labels, moments.weights, loss, field)
         of_loss = tuple(mean[name].item() for name in ("train_error", "loss_error", "train_loss"))
-    class_error, norm, sensitive = np.array(np.nan), np.nan, np.nan
+    class_error, norm = np.array(np.nan), np.nan
     confusion, by_row = None, isinstance(stratified.strata, RowStrata)
     each = (s.square[:C] / s.slope**2).sum(axis=0)
     if by_row:
@@ -255,10 +252,6 @@ def errors_at(stratified: Stratified, solved: Solved, loss: Loss) -> tuple[Array
     elif stratified.classes:
         class_error, confusion = wrong_outputs(moments, field.centre, field.variance)
     missed = (class_error * moments.weights).sum()
-    if by_row and stratified.classes:
-        # d log P / d log v of the share P of wrong answers in a common factor v of all variances
-        wider = wrong_outputs(moments, field.centre, WIDER * field.variance)[0] @ moments.weights
-        sensitive = np.log(wider / missed) / np.log(WIDER)
     if C == 1 and (stratified.rows is None or by_row):  # moments of a sample have another readout
         _, T, a = solved.posterior
         T_diagonal = to_host(namespace(T).linalg.diagonal(T))
@@ -266,4 +259,4 @@ def errors_at(stratified: Stratified, solved: Solved, loss: Loss) -> tuple[Array
         norm = float(readout_squares[: len(readout_squares) - stratified.intercept].sum())
     # other rows would have other errors
     stderrs = [np.std(x) / np.sqrt(s.slope.size) if by_row else np.nan for x in (each, class_error)]
-    return np.array([test, *of_loss, missed, solved.variance, norm, *stderrs, sensitive]), confusion
+    return np.array([test, *of_loss, missed, solved.variance, norm, *stderrs]), confusion

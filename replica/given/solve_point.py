@@ -13,12 +13,15 @@ import numpy as np
 
 from solvers.arrays import like
 from solvers.fixed_point import fixed_point
+from solvers.resources import GivenUp
 from solvers.results import Array, Result, Status
 
 from ..convex import Loss, scores
 from ..saddle_point import Field, ridge_scores
 from .equations import Freedom, RowEquations, RowStrata, SampledEquations, StrataEquations
 from .strata import Posterior, Stratified
+
+MOST_ROUNDING = 3e-4  # of V, twice of which is the most that errors may change
 
 
 class Solved(NamedTuple):
@@ -69,7 +72,8 @@ def solve_point(
         if feature_power @ ridge.strata.shares > 100 * lam:  # ridge regression may be too far
             larger = solve_point(stratified, loss, samples, 10 * lam, None, 1e-2)
             start = larger.posterior if larger.status is Status.CONVERGED else start
-    return _loss_point(replace(ridge, scores=partial(scores, stratified.labels, loss)), start, tol)
+    loss_scores = partial(scores, stratified.labels, loss)
+    return _loss_point(replace(ridge, scores=loss_scores, of_square=False), start, tol)
 
 
 def equations_of(stratified: Stratified, samples: float, lam: float) -> StrataEquations:
@@ -103,6 +107,8 @@ def _ridge_point(equations: StrataEquations, start: Posterior | None, tol: float
         return np.log(equations.response_of_square(kept_V))
 
     V_solution = _anderson(equations, response_image, np.log(strata.positive(V)), tol)
+    if equations.rounding(G, slope, V) > MOST_ROUNDING:
+        raise GivenUp(Status.ROUNDING)
     # E s + C / (1 + V) is h / (1 + V)
     a, under = equations.mean(G, np.atleast_2d(labels.h * slope), slope, V)
     variances_of, scores = equations.variances(G, slope, V), equations.scores(under)

@@ -2,7 +2,7 @@
 
 from .bounds import BestBounds, Bounds, BoundsOverEta, best_bounds, bounds
 from .calibration import Calibration, calibration
-from .evaluate_model import BIAS_SCAN, LABELS_NEEDED
+from .evaluate_model import LABELS_NEEDED
 from .gradient import Gradient, gradient
 from .grid import (
     Grid,

@@ -26,6 +26,7 @@ from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline
 from solvers.results import Array, ConvergenceError, Status
 from solvers.successive_refinement import settle
 
+from ..convex import BIAS_SCAN
 from ..display import Displayed
 from ..equivalence import Table, rules, table_at_kappa, tables, tabulate
 from ..errors import InvalidArgument
@@ -42,7 +43,7 @@ from ..problem import (
 )
 from ..saddle_point import ridge
 from ..steps import model_of
-from .evaluate_model import BIAS_SCAN, RIDGE_QUADRATURE_TOLERANCE
+from .evaluate_model import RIDGE_QUADRATURE_TOLERANCE
 from .optimum import ETA_RANGE, ETA_SCAN, logarithms
 
 if TYPE_CHECKING:

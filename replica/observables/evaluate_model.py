@@ -24,6 +24,7 @@ from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline, one_thr
 from solvers.results import Array, Indices, Status
 
 from ..convex import (
+    BIAS_SCAN,
     LOSS_QUADRATURE_TOLERANCE,
     LOSS_RESIDUAL_TOLERANCE,
     LOSSES,
@@ -55,9 +56,6 @@ RIDGE_QUADRATURE_TOLERANCE = 1e-10
 LARGEST_TABLE = 2**23
 CHUNK = 2**17  # points times nodes handled at once: 1 MiB an array
 
-# Biases scanned, two to a unit where the scale of pre-activations is 1.  Not evenly about 0, where
-# symmetric problems are stationary without being lowest.
-BIAS_SCAN = np.linspace(-8.0, 8.0, 33) + 0.1
 # Results of reused samples in the limit that stand for those of fresh ones.
 OF_REUSED = (
     *("test_error", "train_error", "classification_error"),

@@ -45,6 +45,7 @@ from ..problem import (
 from ..steps import THEORIES
 from .evaluate_model import evaluate
 from .readout_curves import column_names, layer_points, with_noted
+from .row_fits import fitted_errors
 from .theory_changes import CHANGES, headline_error
 
 if TYPE_CHECKING:
@@ -208,10 +209,12 @@ class Grid:
         """True if every point did."""
         return bool(self.columns["converged"].all())
 
-    def dataset(self) -> "xarray.Dataset":
-        """The grid as an xarray.Dataset, see :func:`learning_curve`."""
+    def dataset(self, fits: bool = True) -> "xarray.Dataset":
+        """The grid as an xarray.Dataset, see :func:`learning_curve`; ``fits`` to random rows of a
+        sample are beside its errors."""
         if isinstance(self.problem, Given):
-            curve = data_set(self.axes, self.columns, self.constants, self.single)
+            all_columns = self.columns | (self._fitted_columns() if fits else {})
+            curve = data_set(self.axes, all_columns, self.constants, self.single)
             return with_noted(self.problem, curve)
         model_variables: dict[str, Any] = {}
         # else each point has its own
@@ -221,6 +224,20 @@ class Grid:
         if "rate" in self.axes:
             self._add_field(model_variables, "eta", [model.step for model in self.models])
         return data_set(self.axes, self.columns, self.constants, self.single, model_variables)
+
+    def _fitted_columns(self) -> dict[str, Array]:
+        """Columns of fits to random rows, of the points that converged of a sample."""
+        axis_values = (x.ravel() for x in np.meshgrid(*self.axes.values(), indexing="ij"))
+        place = dict(zip(self.axes, axis_values, strict=True)) | self.columns
+        solved_samples = np.where(place["converged"], place.get("samples", np.nan), np.nan)
+        parts = [np.split(x, len(self.losses)) for x in (solved_samples, place["lam"])]
+        fits = [
+            fitted_errors(self.problem, samples, lam, loss)
+            for samples, lam, loss in zip(*parts, self.losses, strict=True)
+        ]
+        unknown = np.full(len(solved_samples) // len(self.losses), np.nan)
+        names = dict.fromkeys(name for one in fits for name in one)
+        return {name: np.concatenate([one.get(name, unknown) for one in fits]) for name in names}
 
     def _add_field(self, grid_variables: dict[str, Any], name: str, grid_models: list[Any]) -> None:
         """Put the field ``name`` of all models among the variables, if it is one number."""

@@ -96,7 +96,9 @@ class Optimum(AtPoint):
         drawn_grids = {name: getattr(self, name) * np.geomspace(0.01, 100, 41) for name in searched}
         optimum_lam = drawn_grids.pop("lam", self.lam)
         optimum_place = self.point.place | {"lam": optimum_lam}
-        error_curve = solve_grid(self.point.model, **optimum_place, grids=drawn_grids).dataset()
+        error_curve = solve_grid(self.point.model, **optimum_place, grids=drawn_grids).dataset(
+            fits=False
+        )
         ax = plot_curve(error_curve, ax, error="test_error", train=False)
         if len(searched) == 1:
             edge_note = f",\n{AT_END}" if self.at_edge else ""

@@ -3,7 +3,7 @@ docs/theory.md 20, 22
 """
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,34 +18,25 @@ from ..given import TOLERANCE, FeatureMoments, FeatureSample, Given, ReadoutPoin
 from ..problem import SpikedRandomFeatures, check_call
 from ..saddle_point import ERRORS
 from .evaluate_model import LABELS_NEEDED
+from .row_fits import FITTED
 
-# Residual degrees of freedom, of strata and of rows: docs/theory.md 20 and 22 say what they were
-# found on, and the sensitivity of several classes.
-FEWEST_DEGREES, FEWEST_OF_ROWS = 40.0, 1.0
-LARGEST_SPREAD = 5.0  # of the squared error over rows, relative: up to 2.3 for those of PROBE.md
-LARGEST_FEEDBACK = 0.005
-LARGEST_SENSITIVITY, FEW_OF_CLASS, FEWEST_OF_RARER = 0.35, 10, 3
-FEWEST_OF_HINGE, MOST_TOO_LOW = 60, 0.2
+# Residual degrees of freedom of strata: docs/theory.md 20 says what they were found on.
+FEWEST_DEGREES = 40.0
+# Relative difference from fits to random rows from which on it is noted, if it is so many of their
+# standard errors, or these are so large a part.
+LARGEST_DIFFERENCE, STANDARD_ERRORS, LARGEST_STDERR = 0.05, 4.0, 0.1
 FEW_DEGREES = (
     "few residual degrees of freedom: at a finite n the test error may differ by more than 5 %, "
     "the training error by more than 10 %; the classification error mostly by less"
 )
-FEW_ROW_DEGREES = (
-    "few residual degrees of freedom: at a finite n no error is to be trusted to 5 %, nor to a "
-    "factor of 3 where features have rare large values, as exponentials and powers have"
-)
-SINGLE_ROWS = (
-    "a test error that hangs on single rows, as with rare features or n near p: it may be more "
-    "than 5 % too low, up to a factor of 3; the classification error mostly by less"
-)
-SENSITIVE = (
-    "few samples of a class: the classification error may be up to 20 % too low, and far more "
-    "where it is below 5 %"
+FITS_DIFFER = (
+    "errors that differ from those of fits to random rows by more than 5 % and four standard "
+    "errors, or than 5 % where these are above 10 %, as where few rows share a direction of the "
+    "features, or a class: the fits are right"
 )
 # Simulated: of ten classes 4 to 5 % low at p = 80, 1.6 % at p = 240, of five 1.4 % at p = 80.
 FEWEST_NEURONS_OF_CLASS = 15
 FEW_NEURONS = "few neurons for so many classes: the classification error may be 5 % too low"
-HINGE = "few samples for the hinge loss: its classification error may be up to 10 % too high"
 UNCENTRED = (
     "labels whose mean is far from 0, and no intercept: intercept=True (--intercept) trains one"
 )
@@ -89,11 +80,8 @@ SOME_ROWS = (
 )
 ERRORS_OFF = (
     FEW_DEGREES,
-    FEW_ROW_DEGREES,
-    SINGLE_ROWS,
-    SENSITIVE,
+    FITS_DIFFER,
     FEW_NEURONS,
-    HINGE,
     BEYOND_ROWS,
     BEYOND_STRATA,
 )  # notes that errors may be
@@ -112,20 +100,7 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
         }
     samples = point_columns.get("samples", np.nan)  # none on a curve over alpha
     by_rows = model.by_rows(samples)
-    error_stderr = point_columns.get("test_error_stderr", np.nan * residual_degrees)
-    feedback = point_columns.get("row_feedback", np.nan * residual_degrees)
     few = residual_degrees < FEWEST_DEGREES
-    stderr_spread = error_stderr * model.taken(samples) ** 0.5
-    few_of_rows = few & (stderr_spread > LARGEST_SPREAD * point_columns["test_error"])
-    few_of_rows |= residual_degrees < FEWEST_OF_ROWS
-    # with few samples of a class errors are too low at small sensitivities, too
-    sensitive = point_columns.get("classification_sensitivity", np.nan * residual_degrees)
-    if model.binary:
-        rarer = min(np.mean(model.labels > 0), np.mean(model.labels < 0))
-        has_few = by_rows & (samples * rarer < FEWEST_OF_RARER)
-    else:
-        few_of_class = samples <= FEW_OF_CLASS * model.outputs
-        has_few = (sensitive > LARGEST_SENSITIVITY) | ((sensitive > 0) & few_of_class)
     loss = point_columns.get("loss", getattr(point_columns, "attrs", {}).get("loss"))
     loss = loss.name if isinstance(loss, Loss) else loss
     notes_of_all = dict.fromkeys(notes_of_sample(model), residual_degrees > -np.inf)
@@ -143,14 +118,23 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
     is_guess_of_squares = ((loss == "square") | (loss is None)) & is_guess
     return notes_of_all | {
         FEW_DEGREES: few & np.logical_not(by_rows),
-        FEW_ROW_DEGREES: few_of_rows & by_rows,
-        SINGLE_ROWS: by_rows & np.logical_not(few_of_rows) & (feedback > LARGEST_FEEDBACK),
-        SENSITIVE: has_few,
-        GUESSED: by_rows & (residual_degrees >= FEWEST_OF_ROWS) & is_guess_of_squares,
-        HINGE: by_rows & (samples < FEWEST_OF_HINGE) & (loss == "hinge"),
+        FITS_DIFFER: differs(point_columns),
+        GUESSED: by_rows & (residual_degrees > -np.inf) & is_guess_of_squares,
         beyond_note(model): beyond(model, samples),
         SOME_ROWS: by_rows & (model.taken(samples) < len(model.labels)),
     }
+
+
+def differs(point_columns: Mapping[Any, Any], names: Sequence[str] = FITTED) -> Any:
+    """True where an error of these ``names`` differs from that of fits to random rows."""
+    is_off: Any = False
+    for name in names:
+        if (fitted_name := f"fitted_{name}") in point_columns:
+            fitted, stderr = point_columns[fitted_name], point_columns[f"{fitted_name}_stderr"]
+            difference = abs(point_columns[name] - fitted)
+            is_known = (difference > STANDARD_ERRORS * stderr) | (stderr > LARGEST_STDERR * fitted)
+            is_off = is_off | ((difference > LARGEST_DIFFERENCE * fitted) & is_known)
+    return is_off
 
 
 def notes_on(model: Given, dataset: Any) -> list[str]:
@@ -298,10 +282,8 @@ def column_names(model: SpikedRandomFeatures | Given, loss: Loss) -> list[str]:
     class_error = ["classification_error"] if has_classes(model) else []
     by_rows = isinstance(model, FeatureSample) and model.strata is None
     stderr = [f"{name}_stderr" for name in ["test_error", *class_error] if by_rows]
-    stderr += ["classification_sensitivity"] * (by_rows and model.outputs > 1 and bool(class_error))
     error_columns = ["test_error", "train_error", *class_error, *stderr, "readout_variance"]
     freedom_columns = ["degrees_of_freedom", "degrees_of_freedom_2", "kappa", "residual_degrees"]
-    freedom_columns += ["row_feedback"] * by_rows
     return [*error_columns, *freedom_columns, *ACCURACY, *loss_columns]
 
 

@@ -23,10 +23,10 @@ from .grid import solve_grid
 from .learning_curve import BEST, at_best
 from .readout_curves import (
     BEST_AT_END,
-    MOST_TOO_LOW,
-    SENSITIVE,
+    FITS_DIFFER,
     beyond,
     beyond_note,
+    differs,
     has_classes,
     notes_of,
 )
@@ -103,8 +103,8 @@ class SamplesNeeded(Displayed):
         target_style: dict[str, Any] = {"color": "0.3", "linewidth": 1}
         ax.axhline(self.target, linestyle="--", label=f"error of {self.target:g}", **target_style)
         if np.isfinite(self.samples):
-            or_more = ", or more: see its note" * (SENSITIVE in self.note)
-            needed_label = f"$n$ = {self.samples:.0f}{or_more}"
+            see_note = ", or not: see its note" * (FITS_DIFFER in self.note)
+            needed_label = f"$n$ = {self.samples:.0f}{see_note}"
             ax.plot(2 * [self.samples], [0, self.target], ":", label=needed_label, **target_style)
         if np.isfinite(self.low):
             band_end = self.high if np.isfinite(self.high) else self.curve.samples.values[-1]
@@ -127,7 +127,7 @@ class SamplesNeeded(Displayed):
         band = f"{band_ends}, {BAND_TEXT}"
         sample_facts: dict[str, Any] = {"samples": f"{self.samples:.4g}"}
         if self.samples <= n[0]:
-            at_most = "" if SENSITIVE in self.note else "at most "
+            at_most = "" if FITS_DIFFER in self.note else "at most "
             sample_facts["samples"] = f"{at_most}{n[0]:g}, the smallest {status_word}"
         sample_facts |= {} if np.isnan(self.low) else {"band": band}
         return sample_facts | self._penalty | note_facts
@@ -223,13 +223,16 @@ def samples_needed(
     # the number tried below the answer counts, too: with more samples a note ends
     nearby_tried = slice(max(nearest_tried - 1, 0), nearest_tried + 1)
     noted = notes_of(model, solved_curve)
-    if error == "test_error":
-        noted.pop(SENSITIVE, None)  # a note on the other error
+    if FITS_DIFFER in noted:  # of this error
+        noted[FITS_DIFFER] = solved_curve.converged & differs(solved_curve, [error])
     notes = [note for note, has_note in noted.items() if has_note.values[nearby_tried].any()]
-    if SENSITIVE in notes and np.isfinite(samples):
-        cautious = needed_on(n, tried_errors / (1 - MOST_TOO_LOW), target, slack)
-        enough = f"{cautious:.4g}" if np.isfinite(cautious) else f"more than {n[-1]:g}"
-        notes.append(f"where it is {100 * MOST_TOO_LOW:g} % too low, {enough} samples are needed")
+    if FITS_DIFFER in notes:
+        by_fits = needed_on(n, solved_curve[f"fitted_{error}"].values, target, slack)
+        if by_fits == samples == n[0]:  # the smallest tried is enough in any case
+            notes.remove(FITS_DIFFER)
+        else:
+            needed = f"{by_fits:.4g}" if np.isfinite(by_fits) else f"more than {n[-1]:g}"
+            notes.append(f"by the fits {needed} samples are needed")
     beyond_rows = bool(np.any(beyond(model, samples)))
     if beyond_rows and beyond_note(model) not in notes:
         notes.append(beyond_note(model))

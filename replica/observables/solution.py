@@ -27,7 +27,8 @@ from ..saddle_point import COLUMNS, Conjugates, Overlaps
 from ..steps import GradientStep, model_of
 from .evaluate_model import evaluate
 from .grid import Grid, solve_grid
-from .readout_curves import column_names, layer_points, notes_of
+from .readout_curves import FITS_DIFFER, column_names, layer_points, notes_of
+from .row_fits import fitted_errors
 from .theory_changes import CHANGES, few_products_note, headline_error, price_note, ratio_note
 
 if TYPE_CHECKING:
@@ -102,10 +103,6 @@ class Solution(Displayed):
         The rows there are to train are not in them: at n far below N samples of as many rows
         scatter up to twice as much.  With more samples than rows, scaled from those of all rows;
         NaN where strata are not rows.
-    classification_sensitivity : float
-        d log(classification error) / d log v, v the variances of all outputs over the readout's
-        samples: of several classes row by row, else NaN.  The theory has v to 5 or 10 % where a
-        class has some tens of samples.
     degrees_of_freedom : float
         df_1 = tr A (A + lambda)^-1 of the fit, for A = (n/p) E -s' phi phi^T: how many of the
         readout's weights the samples determine.
@@ -121,9 +118,6 @@ class Solution(Displayed):
         (n - df_2) / (1 + cv^2), cv the spread of responses V over strata over their mean.  The
         theory is of large n: errors are off by two or three parts in so many.  Eq. (20.15); df_2
         is here of moments as they are measured, and row by row df_1 is in its place.
-    row_feedback : float
-        Of given features: what a row's output returns to itself through single other rows, on
-        average over rows.  Above .005 a note says that the test error may be too low.  Eq. (22.16)
     strata, directions : int
         Strata of the last pass, or rows; and special directions, along which these are cut.
     confusion : (C, C) or None
@@ -154,12 +148,10 @@ class Solution(Displayed):
     squared_norm: float = np.nan
     test_error_stderr: float = np.nan
     classification_error_stderr: float = np.nan
-    classification_sensitivity: float = np.nan
     degrees_of_freedom: float = np.nan
     degrees_of_freedom_2: float = np.nan
     kappa: float = np.nan
     residual_degrees: float = np.nan
-    row_feedback: float = np.nan
     strata: int = 0
     directions: int = 0
     confusion: Array | None = None
@@ -187,6 +179,19 @@ class Solution(Displayed):
         """
         return self._change("network_difference")
 
+    @cached_property
+    def fitted(self) -> dict[str, float]:
+        """Means over some tens of fits to random rows, and their standard errors, of a sample:
+        ``fitted_test_error`` or, of a loss other than the square, ``fitted_loss_error``, and of
+        classes ``fitted_classification_error``, each with ``_stderr``.
+
+        Computed on first access, in about the time of the point itself; empty of other models, NaN
+        where all rows train, or more.
+        """
+        samples = self.samples if self.converged else np.nan
+        means = fitted_errors(self.model, [samples], [self.lam], self.loss)
+        return {name: mean.item() for name, mean in means.items()}
+
     def _change(self, change_name: str) -> float:
         """Relative change of the headline error under one of CHANGES."""
         if self._is_given:
@@ -203,7 +208,13 @@ class Solution(Displayed):
         """Sentences on how far this point may be off, and why: the size of a network, an sRF in its
         place, few samples, or more of them than rows; and where alpha may be meant for n."""
         if self._is_given:
-            return [note for note, has_note in notes_of(self.model, vars(self)).items() if has_note]
+            noted = notes_of(self.model, vars(self) | self.fitted)
+            means = {name: mean for name, mean in self.fitted.items() if "stderr" not in name}
+            found = [
+                f"{name} {x:.3g} ± {self.fitted[f'{name}_stderr']:.2g}" for name, x in means.items()
+            ]
+            said = {FITS_DIFFER: f"{FITS_DIFFER} ({', '.join(found)})"}
+            return [said.get(note, note) for note, has_note in noted.items() if has_note]
         point_changes = [(name, getattr(self, name), change) for name, change in CHANGES.items()]
         n = [f"{name} {x:+.0%} {of.said}" for name, x, of in point_changes if abs(x) > of.noted]
         if self.converged and np.isnan(self.finite_size_shift):
@@ -242,7 +253,7 @@ class Solution(Displayed):
             value, min(10 * value, sample_rows)
         )  # few rows may be too few for Gaussian strata
         curve_axes: dict[str, Any] = {sample_axis: np.geomspace(fewest, most, 41), "lam": lam}
-        error_curve = solve_grid(self.model, **curve_axes, loss=self.loss).dataset()
+        error_curve = solve_grid(self.model, **curve_axes, loss=self.loss).dataset(fits=False)
         ax = plot_curve(error_curve, ax)
         mark_place(ax, value, getattr(self, error_drawn(error_curve)), setting(sample_axis, value))
         return add_legend(ax)

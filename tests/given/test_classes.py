@@ -14,14 +14,12 @@ from replica import (
     gradient,
     learning_curve,
     optimal_lambda,
-    samples_needed,
     solve,
 )
 from replica.convex import loss
 from replica.given import evaluate_readout
 from replica.given.classes import win_probabilities
-from replica.given.solve_point import solve_point
-from replica.observables.readout_curves import meet_rows, notes_on
+from replica.observables.readout_curves import meet_rows
 from solvers.results import Status
 from tests.given.test_rows import agrees, pixels
 
@@ -281,50 +279,6 @@ def test_outputs_lost_to_rounding_are_flagged():
     assert np.isnan(point.test_error)
 
 
-def test_how_much_the_error_depends_on_the_variance():
-    """Of two outputs P is the mean of Phi(-x), x = y m / sqrt v, and d log P / d log v that of
-    x phi(x) / 2, over P."""
-    features, y = pixels(150, 12)
-    labels = np.column_stack([y < 0, y > 0]).astype(float)
-    two = FeatureSample(features=features, labels=labels, classes=["-", "+"], intercept=True)
-    one = FeatureSample(features=features, labels=y, intercept=True)
-    field = solve_point(one.stratified(40), loss("square"), 40, 0.05).field
-    x = y * field.centre[0] / np.sqrt(field.variance[0])
-    slope = np.mean(x * np.exp(-(x**2) / 2)) / np.sqrt(8 * np.pi) / np.mean(ndtr(-x))
-    found = solve(two, samples=40, lam=0.05).classification_sensitivity
-    assert found == pytest.approx(slope, rel=0.03)  # from a difference of 10 %
-    assert np.isnan(solve(one, samples=40, lam=0.05).classification_sensitivity)
-
-
-@pytest.mark.parametrize("lam", [0.3, pytest.param(3.0, marks=pytest.mark.slow)])
-def test_few_samples_of_a_class_are_said_at_every_such_number(lam):
-    """Errors near that of a guess hardly depend on the variance, but are as much too low.  Of all
-    digits, a fifth of the labels at random, lam = .3, they are 5 % below 200 fits at 3 to 10
-    samples of a class, at sensitivities of .2 to .3, and 3 and 2 % at 15 and 20."""
-    features, of = classes_of(300, 30, 10)
-    sample = FeatureSample(features=features, labels=of, intercept=True)
-    curve = learning_curve(sample, samples=[8, 16, 29, 50, 100, 101], lam=lam)
-    assert (curve.classification_sensitivity < 0.35).all()
-    assert curve.noted.values.tolist() == 5 * [True] + [False]
-    note = solve(sample, samples=24, lam=lam).notes[0]
-    assert "may be up to 20 % too low, and far more where it is below 5 %" in note
-    line = notes_on(sample, curve)[0]
-    assert len(line) < 200
-
-
-def test_few_samples_of_the_rarer_of_two_classes_are_said():
-    """Of 5 % of the rows: at n = 20 and lam = .1 theory is .0567, and 200 ridge fits of 2 000 rows
-    (make_classification) have .0683 +- .0023."""
-    features, _ = classes_of(300, 30, 2)
-    rare = np.arange(300) < 15
-    features = features + 2 * rare[:, None] * np.eye(30)[0]
-    sample = FeatureSample(features=features, labels=np.where(rare, 1, -1), intercept=True)
-    curve = learning_curve(sample, samples=[20, 59, 60], lam=0.3)
-    assert curve.noted.values.tolist() == [True, True, False]
-    note = solve(sample, samples=59, lam=0.3).notes[0]
-    assert note.startswith("few samples of a class")
-
-
 def test_a_scale_that_is_not_known_in_time_is_no_scale_of_one():
     features, of = classes_of(300, 20, 2)
     sample = FeatureSample(features=features, labels=of, intercept=True)
@@ -338,26 +292,3 @@ def test_a_scale_that_is_not_known_in_time_is_no_scale_of_one():
     assert late["status"][1].value.endswith("(a larger time_limit gives it more seconds)")
     for name in ("test_error", "train_error", "classification_error", "test_error_stderr"):
         assert np.isnan(late[name][1])
-
-
-@pytest.mark.slow
-def test_few_samples_of_a_class_are_said(caplog):
-    """Digits on 150 random relus: fits of 120 and 240 have errors 6 and 8 % above the theory's (60
-    draws, standard errors of 1.5 %), of 900 within 2 %."""
-    X, digit = load_digits(return_X_y=True)
-    X = X[:, X.std(axis=0) > 0]
-    weights = np.random.default_rng(0).standard_normal((X.shape[1], 150)) / 8
-    features = np.maximum((X - X.mean(axis=0)) / X.std(axis=0) @ weights, 0)
-    sample = FeatureSample(features=features, labels=digit, intercept=True)
-    for n, said in ((12, True), (120, True), (900, False)):
-        caplog.clear()
-        words = " ".join(repr(solve(sample, samples=n, lam=0.1)).split())
-        assert ("few samples of a class" in words) == said
-        assert caplog.text.count("few samples of a class") == said
-    error = solve(sample, samples=120, lam=0.1).classification_error
-    caplog.clear()
-    assert optimal_lambda(sample, samples=120).point.notes
-    needed = samples_needed(sample, lam=0.1, classification_error=error, most=200)
-    assert not caplog.text  # these show it
-    assert "few samples of a class" in needed.note
-    assert needed.note in " ".join(repr(needed).split())

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer
 
 from replica import (
     FeatureSample,
@@ -15,6 +14,7 @@ from replica import (
     samples_needed,
     solve,
 )
+from replica.observables.readout_curves import FITS_DIFFER
 from replica.plotting import plot_curve, plot_optima
 from solvers.results import Status
 from tests import legends
@@ -24,10 +24,9 @@ from tests.given.test_rows import pixels
 def test_points_with_a_note_are_drawn_open_and_the_best_penalty_is_said():
     features, y = pixels(60, 8)
     few = FeatureSample(features=features, labels=np.arange(60) % 3, intercept=True)
-    curve = learning_curve(few, samples=[4, 5, 30], lam=0.1)
-    assert curve.noted.values.tolist() == [True, True, False]  # fewer than two of a class
-    few_degrees = "few residual degrees of freedom: at a finite n"
-    assert [note.startswith(few_degrees) for note in curve.note.values] == [True, True, False]
+    curve = learning_curve(few, samples=[3, 4, 30], lam=0.1)
+    assert curve.noted.values.tolist() == [True, True, False]  # by fits
+    assert [note.startswith(FITS_DIFFER) for note in curve.note.values] == [True, True, False]
     assert curve.note.values[2] == ""
     ax = plot_curve(curve)
     (drawn,) = [
@@ -47,57 +46,6 @@ def test_points_with_a_note_are_drawn_open_and_the_best_penalty_is_said():
         assert legends.labels(drawn) == ["±2 s.e. over test rows"]
     assert not best.noted.any()
     assert not [line for line in ax.lines if line.get_marker() == "s"]
-
-
-@pytest.mark.parametrize(
-    ("features_of", "n", "noted"),
-    [(np.exp, 50, True), (lambda x: x**3, 200, True), (lambda x: x, 30, False)],
-)
-def test_errors_of_features_with_rare_large_values_are_not_trusted(features_of, n, noted):
-    """Beside fits the classification error of exponentials is 2.6 times too high, the test error of
-    cubes, which have 1.1 residual degrees of freedom, 62 % too low; the others are within 4 %."""
-    features, labels = load_breast_cancer(return_X_y=True)
-    rows = features_of((features - features.mean(axis=0)) / features.std(axis=0))
-    point = solve(FeatureSample(features=rows, labels=labels, intercept=True), samples=n, lam=0.1)
-    assert point.residual_degrees < 4
-    assert ("nor to a factor of 3 where features have rare" in " ".join(point.notes)) == noted
-
-
-@pytest.mark.parametrize(
-    ("share", "n", "is_low"), [(0.02, 200, True), (0.1, 200, False), (0.02, 600, False)]
-)
-def test_errors_of_rare_features_are_noted(share, n, is_low):
-    """Beside 60 fits test errors of features that are 0 but in 2 % of 1000 rows are 52 % too low at
-    n = 200 and right at 600; in 10 % they are right."""
-    rng = np.random.default_rng(9)
-    features = (rng.random((1000, 150)) < share) * rng.poisson(3, (1000, 150))
-    labels = features @ rng.standard_normal(150) + 0.5 * rng.standard_normal(1000)
-    point = solve(FeatureSample(features=features, labels=labels), samples=n, lam=1e-3)
-    assert point.converged
-    order = np.argsort(features.any(axis=1), kind="stable")  # which rows are looked at is no order
-    ordered = FeatureSample(features=features[order], labels=labels[order])
-    ordered_point = solve(ordered, samples=n, lam=1e-3)
-    assert ordered_point.row_feedback == pytest.approx(point.row_feedback, rel=1e-5)  # of V 1e-6
-    assert ("hangs on single rows" in " ".join(point.notes)) == is_low
-
-
-def test_feedback_is_that_of_the_responses_between_rows():
-    """All rows and the sum (22.16) over R of (22.3), from the solution of ridge regression."""
-    rng = np.random.default_rng(1)
-    N, p, n, lam = 60, 8, 20, 0.1
-    features = rng.standard_normal((N, p)) ** 3
-    sample = FeatureSample(features=features, labels=features[:, 0] + rng.standard_normal(N))
-    f, V = n / N, np.ones(N)
-    for _ in range(500):  # Eqs. (22.1), (22.4) iterated as they stand
-        left = 1 - f * V / (1 + V)
-        G = np.linalg.inv((features.T * (f / p / (1 + V) / left)) @ features + lam * np.eye(p))
-        V = np.einsum("ij,jk,ik->i", features, G, features) / p / left
-    R = features @ G @ features.T / p / np.outer(left, left)
-    g = f * (1 - f) / (1 + V) ** 2
-    expected = np.outer(g, g) * R**4
-    np.fill_diagonal(expected, 0.0)
-    point = solve(sample, samples=n, lam=lam)
-    assert point.row_feedback == pytest.approx(expected.sum() / N, rel=1e-5)  # V to 1e-6
 
 
 def test_errors_with_outliers_that_are_better_than_a_guess_have_no_note():
@@ -229,7 +177,7 @@ def test_features_in_another_order_than_labels_are_asked_about(caplog):
             sample = FeatureSample(features=features, labels=labels[rows], intercept=True)
             caplog.clear()
             learning_curve(sample, samples=[4, 200, 400], lam=0.1)
-            assert ("at samples 200, 400, have a test error no better" in caplog.text) == noted
+            assert ("200, 400, have a test error no better" in caplog.text) == noted
             needed = samples_needed(sample, test_error=0.3, lam=0.1)
             assert ("no better than a guess" in needed.note) == noted
     given_up = solve(sample, samples=100, lam=1.0, time_limit=1e-9)
@@ -264,8 +212,8 @@ def test_labels_far_from_0_without_an_intercept_are_noted(caplog):
 
 @pytest.mark.parametrize("lam", [1e-3, 0.1])
 def test_an_intercept_takes_more_than_one_sample(lam):
-    """It fits one exactly: V is infinite, and so would be the error.  Of two a note says that their
-    error may be off; without an intercept one is enough."""
+    """It fits one exactly: V is infinite, and so would be the error.  Of two the error is some 15 %
+    above that of fits; without an intercept one is enough."""
     features, y = pixels(90, 12, labels="reals")
     sample = FeatureSample(features=features, labels=y, intercept=True)
     point = solve(sample, samples=1, lam=lam)
@@ -273,23 +221,11 @@ def test_an_intercept_takes_more_than_one_sample(lam):
     assert np.isnan(point.test_error)
     two = solve(sample, samples=2, lam=lam)
     assert two.test_error < 3 * np.var(y)
-    assert "few residual degrees of freedom" in repr(two)
+    assert two.test_error == pytest.approx(two.fitted["fitted_test_error"], rel=0.25)  # 5 % s.e.
     without = solve(FeatureSample(features=features, labels=y), samples=1, lam=lam)
     ratio = (features @ features.T) / ((features**2).sum(axis=1) + 12 * lam)  # of row j on row i
     literal = np.mean([(y - y[j] * ratio[:, j])[np.arange(90) != j] ** 2 for j in range(90)])
     assert without.test_error == pytest.approx(literal, rel=0.03)
-
-
-def test_the_hinge_of_few_samples_is_noted():
-    """Where its classification errors were up to 10 % high beside fits, benchmarks/PROBE.md."""
-    features, y = pixels(100, 5)
-    sample = FeatureSample(features=features, labels=y, intercept=True)
-    curve = learning_curve(sample, samples=[40, 80], lam=0.1, loss=["hinge", "logistic"])
-    assert curve.noted.values.tolist() == [[True, False], [False, False]]
-    assert [["hinge" in note for note in row] for row in curve.note.values] == [[1, 0], [0, 0]]
-    for n, said in ((40, True), (80, False)):
-        notes = " ".join(solve(sample, samples=n, lam=0.1, loss="hinge").notes)
-        assert ("up to 10 % too high" in notes) == said
 
 
 def test_labels_far_from_0_are_answered_by_what_to_subtract():

@@ -9,6 +9,7 @@ import replica
 from replica import FeatureSample, InvalidArgument, samples_needed, solve
 from tests import legends
 from tests.given.test_classes import classes_of
+from tests.given.test_row_fits import one_hot
 from tests.given.test_rows import pixels
 
 
@@ -43,7 +44,8 @@ def test_the_error_is_reached_there(sample, error):
     assert f"{needed.samples:.4g}" in repr(needed)
     ax = needed.plot()
     assert r"$\lambda = 0.1$" in ax.get_title()
-    assert len(ax.lines) == 5  # two of points that may be off, of few samples
+    assert len(ax.lines) == 6  # two of points that may be off, of few samples, and the bar
+    assert ax.lines[-1].get_xdata()[0] == needed.low
 
 
 def test_an_error_that_is_not_reached_has_no_number(sample):
@@ -192,17 +194,13 @@ def test_a_target_that_the_most_frequent_class_reaches_is_noted():
     assert [frequent in note for note in needed] == [True, False]
 
 
-def test_few_samples_of_a_class_are_not_at_most_the_fewest():
-    """The error may be too low there, and more samples needed."""
-    features, of = classes_of(200, 12, 4)
-    digits = FeatureSample(features=features, labels=of)
-    needed = samples_needed(digits, lam=0.1, classification_error=0.74)
-    words = " ".join(repr(needed).split())
-    assert "$n$ = 4, or more: see its note" in legends.labels(needed.plot())
-    assert "samples 4, the smallest tried" in words
-    assert "few samples of a class" in words
-    enough = samples_needed(digits, lam=0.1, classification_error=0.8 * 0.74).samples
-    assert f"where it is 20 % too low, {enough:.4g} samples are needed" in words
+def test_a_number_that_fits_do_not_confirm_is_no_bound():
+    needed = samples_needed(one_hot(5), lam=0.1 / 45, test_error=0.15)
+    (label,) = [text for text in legends.labels(needed.plot()) if text.startswith("$n$")]
+    assert label == f"$n$ = {needed.samples:.0f}, or not: see its note"
+    few = samples_needed(one_hot(5), lam=0.1 / 45, test_error=100.0)
+    assert few.samples == 4
+    assert "at most 4" in repr(few)
 
 
 def test_more_samples_than_rows_in_given_strata_are_not_scaled(sample):

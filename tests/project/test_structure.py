@@ -16,12 +16,12 @@ FLOORS = [
     "replica.display",
     "replica.plotting",
     "replica.problem", "replica.equivalence", "replica.saddle_point", "replica.steps",
-    "replica.convex", "replica.given", "replica.reuse", "replica.dimension",
+    "replica.convex", "replica.fit", "replica.given", "replica.reuse", "replica.dimension",
     "replica.spectra", "replica.observables",
     "replica.reference",
     "replica",  # the public face
     "replica.cli", "replica.explore", "replica.sklearn", "replica.__main__",
-    "validation.draws", "validation.fit", "validation.run", "validation.measure",
+    "validation.draws", "validation.run", "validation.measure",
     "validation.comparisons", "validation.mixtures",
     "validation",  # its public face
     "validation.figures", "validation.cli", "validation.__main__",

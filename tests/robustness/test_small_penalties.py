@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from replica import loss
+from replica.fit import fit_convex_readout
 from solvers.results import ConvergenceError
-from validation.fit import fit_convex_readout
 
 
 def design(n, p):

@@ -5,11 +5,11 @@ import pytest
 from scipy.optimize import linprog, minimize
 
 from replica import loss
+from replica.fit import fit_convex_readout, predict
+from replica.fit.convex_readout import minimise_objective
 from solvers.results import ConvergenceError
 from tests.problems import FLIPPED, OUTLIERS
 from validation import ladder, simulate
-from validation.fit import fit_convex_readout, predict
-from validation.fit.convex_readout import minimise_objective
 from validation.run.cells import draw_layer
 
 NAMES = ["huber:0.3", "absolute", "quantile:0.3", "logistic", "hinge", "squared_hinge"]

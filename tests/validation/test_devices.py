@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from replica import GradientStep, InvalidArgument, SpikedRandomFeatures
+from replica.fit import fit_ridge
 from solvers import arrays
 from validation import simulate
-from validation.fit import fit_ridge
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, intercept=True)
 SMALL = dict(alpha=[0.5, 1.5], lam=[0.01, 1.0], dimension=40, seeds=2, rng=3)

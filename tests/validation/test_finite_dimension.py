@@ -10,9 +10,9 @@ import replica
 from replica import GradientStep, SpikedRandomFeatures
 from replica.convex.equations import Equations
 from replica.convex.label_tables import shared_table
+from replica.fit import fit_convex_readout
 from replica.saddle_point import Overlaps, field_at_nodes
 from validation import draw, simulate
-from validation.fit import fit_convex_readout
 
 pytestmark = pytest.mark.slow
 

@@ -80,16 +80,14 @@ def test_an_intercept_is_worth_having():
 def test_a_comparison_has_the_notes_of_its_theory(caplog):
     """In the words of the curve, without another log of the lines of its figure; and 1 / n is
     allowed at every n: 3 % is more than that at n = 100, and less at n = 8."""
-    of = np.arange(300) % 5
-    rows = np.eye(5, 8)[of] + np.random.default_rng(0).standard_normal((300, 8))
-    model = FeatureSample(features=rows, labels=of)
+    model = first_layer(STEP, dimension=40, beta=1.0, rng=1)
     at = dict(samples=[8, 100], lam=0.1)
     found = compare(model, **at, seeds=8, rng=0)
     found.plot()
     assert not caplog.messages
     learning_curve(model, **at)
     assert found.notes == caplog.messages
-    assert "few samples of a class" in found.notes[0]
+    assert "few residual degrees of freedom" in found.notes[0]
     assert found.document()["notes"] == found.notes
     assert found.notes[0][:40] in repr(found)
     theory = found.checks["test_error"].theory
@@ -125,14 +123,15 @@ def test_a_comparison_has_the_theory_of_what_is_given(model):
 
 
 def test_a_figure_marks_the_points_of_theory_that_have_a_note():
-    """As that of a curve does: of a class there are 2 samples of 4, and 20 of 40."""
-    found = compare(features(100), samples=[4, 40], lam=0.1, seeds=2, rng=0, workers=1)
+    """As that of a curve does: of 20 samples there are 14 residual degrees of freedom."""
+    layer = first_layer(STEP, dimension=40, beta=1.0, rng=1)
+    found = compare(layer, samples=[20, 100], lam=0.1, seeds=2, rng=0, workers=1)
     ax = found.plot()
     assert "may be off: see its note" in labels(ax)
     (marked,) = [line.get_xydata() for line in ax.get_lines()
-                 if line.get_marker() == "s" and len(line.get_xdata())]  # fmt: skip
-    theory = found.checks["classification_error"].theory[0, 0]
-    np.testing.assert_allclose(marked[np.isfinite(marked[:, 1])], [[4, theory]], rtol=1e-9)
+                 if line.get_markerfacecolor() == "white" and len(line.get_xdata())]  # fmt: skip
+    theory = found.checks["test_error"].theory[0, 0]
+    np.testing.assert_allclose(marked[np.isfinite(marked[:, 1])], [[20, theory]], rtol=1e-9)
 
 
 def test_alpha_of_a_layer_is_a_number_of_samples():

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from replica import GradientStep
+from replica.fit import fit_ridge, squared_errors
 from tests.problems import MODEL
 from tests.processes import python
 from validation import simulate
-from validation.fit import fit_ridge, squared_errors
 from validation.run.cells import DrawnSamples, draw_layer, repeatable, run_cell
 
 # The experiment

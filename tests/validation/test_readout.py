@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from replica import InvalidArgument
-from validation.fit import fit_readout, fit_ridge, predict
+from replica.fit import fit_readout, fit_ridge, predict
 
 LAM = np.array([1e-3, 0.1, 10.0])
 P = 50

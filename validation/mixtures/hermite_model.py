@@ -57,6 +57,7 @@ from scipy.special import factorial
 
 from replica import GradientStep, solve
 from replica.errors import InvalidArgument
+from replica.fit import fit_ridge
 from replica.problem import MAX_NUMBER, Activation, GaussianMixture, activation, number, positive
 from replica.steps import features_at_dimension
 from solvers.quadrature import expectation
@@ -64,7 +65,6 @@ from solvers.results import Array
 from solvers.rules import Rule
 
 from ..draws import gradient_step, seed_sequence, whole_number
-from ..fit import fit_ridge
 from .image_tasks import LearningTask
 from .spiked_mixtures import MixtureTask
 

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.random import SeedSequence, default_rng
 
 from replica.convex import LOSSES, Loss
+from replica.fit import Blocks, fit_convex_readout, fit_readout, mean_losses, squared_errors
 from replica.given import FeatureMoments, FeatureSample
 from replica.problem import Problem, SpikedRandomFeatures, describe, refuse_options
 from solvers import arrays
@@ -29,7 +30,6 @@ from solvers.resources import one_thread
 from solvers.results import Array
 
 from .. import draws
-from ..fit import Blocks, fit_convex_readout, fit_readout, mean_losses, squared_errors
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,12 +22,11 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.optimize import brentq
 
-from replica.convex import Loss
-from replica.errors import InvalidArgument
 from solvers.results import Array, ConvergenceError
 
+from ..convex import Loss
+from ..errors import InvalidArgument
 from .readout import Blocks, Fits
 
 RELATIVE_GAP = (
@@ -194,6 +193,8 @@ def _newton_part(
     The whole step where the objective still falls at its end or is nearly flat; else up to the
     minimum on the way, which is bracketed, as the slope grows along the step.
     """
+    from scipy.optimize import brentq
+
     (a, step), (f, f_step) = readout, output
 
     def slope_along_step(part: float) -> float:
@@ -245,7 +246,7 @@ def fit_convex_readout(
     --------
     >>> import numpy as np
     >>> from replica import loss
-    >>> from validation.fit import fit_convex_readout, predict
+    >>> from replica.fit import fit_convex_readout, predict
     >>> rng = np.random.default_rng(0)
     >>> Phi, y = rng.standard_normal((30, 20)), rng.standard_normal(30)
     >>> n, lam = np.array([30]), np.array([0.1])

@@ -30,13 +30,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack
 
-from replica.convex import Loss
-from replica.convex import loss as named_loss
-from replica.errors import InvalidArgument
-from replica.observables import BIAS_SCAN
 from solvers import arrays
 from solvers.minima import lowest_minimum
 from solvers.results import Array
+
+from ..convex import BIAS_SCAN, Loss
+from ..convex import loss as named_loss
+from ..errors import InvalidArgument
 
 EPS = np.finfo(float).eps  # a system whose reciprocal condition is below has no certain digit
 
@@ -107,7 +107,7 @@ def fit_ridge(blocks: Blocks, sizes: Array, lam: Array, *, intercept: bool = Fal
     Examples
     --------
     >>> import numpy as np
-    >>> from validation.fit import fit_ridge, predict
+    >>> from replica.fit import fit_ridge, predict
     >>> Phi, y = np.eye(2), np.array([1.0, 2.0])
     >>> fits = fit_ridge(lambda: [(Phi, y)], np.array([2]), np.array([0.5]))
     >>> predict(Phi, fits)[:, 0, 0].round(12).tolist()

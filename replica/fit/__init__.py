@@ -1,4 +1,4 @@
-"""The readout of a finite-size network, fitted and evaluated.  Eq. (1.2)"""
+"""The readout of finite size, fitted and evaluated.  Eq. (1.2)"""
 
 from .convex_readout import fit_convex_readout
 from .readout import Blocks, Fits, fit_readout, fit_ridge, mean_losses, predict, squared_errors

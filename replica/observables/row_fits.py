@@ -1,0 +1,95 @@
+"""Fits of the readout to random rows of a sample, beside which the theory of its errors is checked.
+
+Row by row the theory holds where many rows share each direction of the features (docs/theory.md
+22).  Few of them, as of one-hot features or near copies of rows, may make errors several times as
+large, and no number of the theory tells how much.  Fits do.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from solvers.resources import one_thread
+from solvers.results import Array, ConvergenceError
+
+from ..convex import Loss
+from ..errors import InvalidArgument
+from ..fit import fit_convex_readout, fit_ridge, mean_losses, squared_errors
+from ..given import FeatureSample, Given
+
+FITTED = "test_error", "loss_error", "classification_error"  # errors that fits have, too
+# Fits go on, twice as many each time, until all errors are known to that part of themselves, with
+# which 5 % are four standard errors, or to the most.
+FIRST_FITS, FEWEST_FITS, MOST_FITS, PRECISION = 20, 5, 160, 0.0125
+# Multiplications at one number of samples that all fits may take: half a second.  Of a loss other
+# than the square a fit has some thirty steps.
+WORK, NEWTON_STEPS = 1e10, 30
+MOST_TESTED = 2000  # rows that a fit is tested on
+
+
+def fitted_errors(model: Given, samples: Any, lam: Any, loss: Loss) -> dict[str, Array]:
+    """Means over fits to ``samples`` random rows, tested on others, and their standard errors.
+
+    For P points, ``fitted_test_error`` (P,) or, of a loss other than the square,
+    ``fitted_loss_error``, and of classes ``fitted_classification_error``, each with ``_stderr``.
+    They are NaN where all rows train, or more, or where no fit is known; there are none of a model
+    without rows.
+    """
+    if not isinstance(model, FeatureSample) or model.strata is not None:
+        return {}
+    has_classes = model.binary or bool(model.classes)
+    names = ["test_error" if loss.is_square else "loss_error"]
+    names += ["classification_error"] * has_classes
+    samples, lam = np.broadcast_arrays(np.rint(samples), lam)
+    means = np.full((2 * len(names), *samples.shape), np.nan)
+    for n in np.unique(samples[(samples >= 1) & (samples < len(model.labels))]):
+        at_n = samples == n
+        penalties, place = np.unique(lam[at_n], return_inverse=True)
+        try:
+            means[:, at_n] = _means_of_fits(model, loss, int(n), penalties, len(names))[:, place]
+        except (InvalidArgument, ConvergenceError):  # penalties next to 0, of double precision
+            continue
+    ends = [f"fitted_{name}" for name in names] + [f"fitted_{name}_stderr" for name in names]
+    return dict(zip(ends, means, strict=True))
+
+
+@one_thread()
+def _means_of_fits(model: FeatureSample, loss: Loss, n: int, lam: Array, error_count: int) -> Array:
+    """Means of the first errors of fits to n rows at L penalties, and their standard errors,
+    (2 error_count, L)."""
+    rng = np.random.default_rng(0)  # points that are solved apart have the same fits
+    p, smaller = model.width, min(n, model.width)
+    work = n * p * smaller + lam.size * smaller**3 / 3
+    if not loss.is_square:
+        work = NEWTON_STEPS * lam.size * (n * p * smaller + smaller**3 / 3)
+    most_fits = int(np.clip(WORK / work, FEWEST_FITS, MOST_FITS))
+    fitted: list[Array] = []
+    while True:
+        for _ in range(min(max(FIRST_FITS, len(fitted)), most_fits - len(fitted))):
+            fitted.append(_errors_of_fit(model, loss, n, lam, rng)[:error_count])
+        mean, stderr = np.mean(fitted, axis=0), np.std(fitted, axis=0, ddof=1) / len(fitted) ** 0.5
+        if len(fitted) == most_fits or (stderr <= PRECISION * mean).all():
+            return np.concatenate([mean, stderr])
+
+
+def _errors_of_fit(
+    model: FeatureSample, loss: Loss, n: int, lam: Array, rng: np.random.Generator
+) -> Array:
+    """Test or loss error and share of wrong classes, (2, L), of a fit to n random rows."""
+    rows = rng.permutation(len(model.labels))[: n + MOST_TESTED]
+
+    def blocks(chosen: Array) -> Any:
+        return lambda: [(model.features[chosen], model.labels[chosen])]
+
+    sizes = np.array([n])
+    if loss.is_square:
+        fits = fit_ridge(blocks(rows[:n]), sizes, lam, intercept=model.intercept)
+    else:
+        fits = fit_convex_readout(blocks(rows[:n]), sizes, lam, loss, intercept=model.intercept)
+    tested, test_sizes = (lambda bias: blocks(rows[n:])), np.array([len(rows) - n])
+    if not loss.is_square:
+        return mean_losses(tested, fits, test_sizes, loss)[:, 0]
+    test_error = squared_errors(tested, fits, test_sizes)[0]
+    has_classes = model.binary or bool(model.classes)
+    wrong = mean_losses(tested, fits, test_sizes, loss)[1] if has_classes else np.nan * test_error
+    return np.array([test_error[0], wrong[0]])

@@ -1,0 +1,159 @@
+"""Fits to random rows of a sample, and the note on errors that differ from theirs."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+
+from replica import FeatureSample, learning_curve, loss, optimal_lambda, samples_needed, solve
+from replica.observables import row_fits
+from replica.observables.readout_curves import FITS_DIFFER
+from replica.observables.row_fits import fitted_errors
+from tests.given.test_rows import pixels
+
+
+def one_hot(seed, classes=False):
+    """1000 rows of a category of 40 levels and five numbers, with labels that are linear in them,
+    or a class of each level of which 10 % are flipped."""
+    rng = np.random.default_rng(seed)
+    city, numbers = rng.integers(0, 40, 1000), rng.standard_normal((1000, 5))
+    labels = 2 * rng.standard_normal(40)[city] + numbers[:, 0] + 0.3 * rng.standard_normal(1000)
+    if classes:
+        labels = rng.choice([-1, 1], 40)[city] * np.where(rng.random(1000) < 0.1, -1, 1)
+    features = np.hstack([np.eye(40)[city], numbers])
+    return FeatureSample(features=features, labels=labels, intercept=True)
+
+
+def is_noted(point):
+    return any(note.startswith(FITS_DIFFER) for note in point.notes)
+
+
+@pytest.mark.parametrize("name", ["square", "classes", "logistic"])
+def test_means_are_those_of_scikit_learn(name, monkeypatch):
+    """On the same rows: the first of each permutation train, and all others test."""
+    monkeypatch.setattr(row_fits, "FIRST_FITS", 40)
+    monkeypatch.setattr(row_fits, "MOST_FITS", 40)
+    features, y = pixels(120, 9)
+    kind, error, lam = loss("square"), "test_error", 0.05
+    labels = y
+    if name == "classes":
+        labels, error = np.arange(120) % 3, "classification_error"
+        features = features + np.eye(3, 9)[labels]
+    elif name == "logistic":
+        kind, error = loss(name), "loss_error"
+    sample = FeatureSample(features=features, labels=labels, intercept=True)
+    found = fitted_errors(sample, [40], [lam], kind)
+    rng, expected = np.random.default_rng(0), []
+    for _ in range(40):
+        rows = rng.permutation(120)
+        train, test = rows[:40], rows[40:]
+        if name == "classes":
+            fit = RidgeClassifier(alpha=9 * lam).fit(features[train], labels[train])
+            expected.append(np.mean(fit.predict(features[test]) != labels[test]))
+        elif name == "logistic":
+            settings = dict(C=1 / (9 * lam), tol=1e-10, max_iter=1000)
+            fit = LogisticRegression(**settings).fit(features[train], y[train])
+            margins = y[test] * fit.decision_function(features[test])
+            expected.append(np.mean(np.log1p(np.exp(-margins))))
+        else:
+            fit = Ridge(alpha=9 * lam).fit(features[train], y[train])
+            expected.append(np.mean((y[test] - fit.predict(features[test])) ** 2))
+    # of the logistic loss to the tolerance of both fits
+    assert found[f"fitted_{error}"].item() == pytest.approx(np.mean(expected), rel=1e-5)
+    stderr = np.std(expected, ddof=1) / 40**0.5
+    assert found[f"fitted_{error}_stderr"].item() == pytest.approx(stderr, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("seed", "classes", "n", "alpha", "noted"),
+    [
+        (5, False, 100, 0.1, True), (6, False, 150, 0.1, True), (5, False, 400, 0.1, False),
+        (6, False, 400, 1.0, False), (5, True, 100, 1.0, True), (6, True, 150, 0.1, True),
+    ],
+)  # fmt: skip
+def test_categories_of_few_training_rows_are_noted(seed, classes, n, alpha, noted):
+    """At n = 100 to 150 a level has 2 to 4 training rows, and 400 fits of scikit-learn have test
+    errors up to three times the theory's; at n = 400 they agree."""
+    sample = one_hot(seed, classes)
+    point = solve(sample, samples=n, lam=alpha / 45)
+    assert point.converged
+    assert is_noted(point) == noted
+    (curve_noted,) = learning_curve(sample, samples=[n], lam=alpha / 45).noted.values
+    assert curve_noted == noted
+
+
+def test_samples_needed_have_their_number_by_fits():
+    """400 fits to 200 rows have a test error of .150, standard error .005."""
+    needed = samples_needed(one_hot(5), test_error=0.15, lam=0.1 / 45)
+    by_fits = float(needed.note.partition("by the fits ")[2].partition(" ")[0])
+    assert needed.samples < 150
+    assert by_fits == pytest.approx(200, rel=0.1)  # two standard errors of the error
+    assert is_noted(optimal_lambda(one_hot(5), samples=150).point)
+
+
+@pytest.mark.parametrize(
+    ("features_of", "n", "noted"),
+    [(np.exp, 50, True), (lambda x: x**3, 200, True), (lambda x: x, 30, False)],
+)
+def test_errors_of_features_with_rare_large_values(features_of, n, noted):
+    """Beside fits the classification error of exponentials is 2.6 times too high, the test error of
+    cubes 62 % too low; the others are within 4 %."""
+    features, labels = load_breast_cancer(return_X_y=True)
+    rows = features_of((features - features.mean(axis=0)) / features.std(axis=0))
+    sample = FeatureSample(features=rows, labels=labels, intercept=True)
+    assert is_noted(solve(sample, samples=n, lam=0.1)) == noted
+
+
+@pytest.mark.parametrize(
+    ("share", "n", "is_low"), [(0.02, 200, True), (0.1, 200, False), (0.02, 600, False)]
+)
+def test_errors_of_rare_features(share, n, is_low):
+    """Beside 60 fits test errors of features that are 0 but in 2 % of 1000 rows are 52 % too low at
+    n = 200 and right at 600; in 10 % they are right."""
+    rng = np.random.default_rng(9)
+    features = (rng.random((1000, 150)) < share) * rng.poisson(3, (1000, 150))
+    labels = features @ rng.standard_normal(150) + 0.5 * rng.standard_normal(1000)
+    sample = FeatureSample(features=features, labels=labels)
+    assert is_noted(solve(sample, samples=n, lam=1e-3)) == is_low
+
+
+@pytest.mark.parametrize("lam", [0.01, 0.1])
+def test_near_copies_of_rows_are_noted(lam):
+    """Five rows of each of 80, 15 % apart: 200 fits to n = 133 have test errors 16 to 18 % above
+    the theory's.  Of independent rows they agree."""
+    rng = np.random.default_rng(1)
+    kinds, of = rng.standard_normal((80, 50)), np.repeat(np.arange(80), 5)
+    signal = kinds @ rng.standard_normal(50) / 50**0.5 + 0.7 * rng.standard_normal(80)
+    near = kinds[of] + 0.15 * rng.standard_normal((400, 50))
+    other = rng.standard_normal((400, 50))
+    of_other = other @ rng.standard_normal(50) / 50**0.5 + 0.7 * rng.standard_normal(400)
+    for features, labels, noted in ((near, signal[of], True), (other, of_other, False)):
+        sample = FeatureSample(features=features, labels=labels, intercept=True)
+        assert is_noted(solve(sample, samples=133, lam=lam)) == noted
+
+
+@pytest.mark.slow
+def test_few_samples_of_a_class_are_noted(caplog):
+    """Digits on 150 random relus: 60 fits of 120 have errors 6 % above the theory's, standard error
+    1.5 %, of 900 within 2 %."""
+    X, digit = load_digits(return_X_y=True)
+    X = X[:, X.std(axis=0) > 0]
+    weights = np.random.default_rng(0).standard_normal((X.shape[1], 150)) / 8
+    features = np.maximum((X - X.mean(axis=0)) / X.std(axis=0) @ weights, 0)
+    sample = FeatureSample(features=features, labels=digit, intercept=True)
+    for n, noted in ((120, True), (900, False)):
+        caplog.clear()
+        assert is_noted(solve(sample, samples=n, lam=0.1)) == noted
+        assert caplog.text.count(FITS_DIFFER) == noted
+
+
+def test_there_are_none_where_all_rows_train_or_there_is_no_solution():
+    features, y = pixels(60, 8)
+    sample = FeatureSample(features=features, labels=y, intercept=True)
+    means = fitted_errors(sample, [20.0, 60.0, 200.0, np.nan], 4 * [0.1], loss("square"))
+    assert np.isfinite(means["fitted_classification_error"]).tolist() == [True, False, False, False]
+    by_strata = FeatureSample(features=features, labels=y, strata=y)
+    assert solve(by_strata, samples=20, lam=0.1).fitted == {}
+    tiny = FeatureSample(features=np.c_[features, features], labels=y)
+    means = fitted_errors(tiny, [40], [1e-15], loss("square"))  # of a singular matrix
+    assert np.isnan(means["fitted_test_error"]).all()
