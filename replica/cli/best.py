@@ -182,15 +182,17 @@ def plan(
     plan_options = {"theory": "network", "alpha0": 1.0, "reuse": 0.0, "loss": "square"}
     request = parse_request(options | plan_options, needed_options, searched_options)
     planned_model = request.single_model()
-    plan_allocation = observables.sample_allocation(
-        planned_model,
-        budget=single_number("budget", parse_grid("budget", budget)),
-        beta=planned_model.beta,
-        lam=BEST if "lam" in searched_options else single_number("lam", request.lam),
-        eta=BEST if "eta" in searched_options else None,
-        parts=parse_grid("parts", parts).tolist(),
-        time_limit=time_limit,
-    )
+    with printing.progress("uses of the samples") as advance:
+        plan_allocation = observables.sample_allocation(
+            planned_model,
+            budget=single_number("budget", parse_grid("budget", budget)),
+            beta=planned_model.beta,
+            lam=BEST if "lam" in searched_options else single_number("lam", request.lam),
+            eta=BEST if "eta" in searched_options else None,
+            parts=parse_grid("parts", parts).tolist(),
+            time_limit=time_limit,
+            progress=advance,
+        )
     document = plan_allocation.document()
     plan_rows = document["points"]
 

@@ -170,9 +170,6 @@ def at_best(
     """:func:`learning_curve` with the best value of every ``searched`` parameter, lam, eta, or
     both, at every point of a grid."""
     of_square(loss)
-    if quadrature_tol is not None:
-        allowed_search = f"left out where {BEST} parameters are searched"
-        raise InvalidArgument("quadrature_tol", quadrature_tol, allowed_search)
     if "eta" in searched and "rate" in grids:
         allowed_search = f"left out where the {BEST} eta is searched"
         raise InvalidArgument("rate", grids["rate"], allowed_search)
@@ -185,7 +182,8 @@ def at_best(
     best_search = optimal_lambda if searched == ["lam"] else optimal_eta
     curve_points = places_on_grid(point_axes)
     check_points("a grid", (len(models), len(curve_points)), 10**5)
-    row = partial(_best_point, names, best_search, time_limit=time_limit)
+    how = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
+    row = partial(_best_point, names, best_search, **how)
     tasks = [partial(row, one, **place) for one, place in itertools.product(models, curve_points)]
     unsolved = partial(unsolved_row, [*names, "at_edge"])
     missing_row = (lambda _: unsolved()) if partial_results else None

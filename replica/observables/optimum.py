@@ -17,6 +17,7 @@ from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline
 from solvers.results import Array, ConvergenceError, Status
 
 from ..convex import loss as as_loss
+from ..display import reasons_text
 from ..errors import InvalidArgument
 from ..given import FeatureSample, Given
 from ..plotting import AT_END, add_legend, mark_smallest, plot_curve
@@ -151,7 +152,7 @@ def optimal_lambda(
     loss : str or Loss
         The square: another is refused, with what to do in its place.
     quadrature_tol : float
-        As in :func:`replica.solve`, of the point at the optimum.
+        As in :func:`replica.solve`, of the point at the optimum, and of a FirstLayer in the search.
     time_limit : float
         Seconds after which the search is given up: those of a given layer are hundreds where it has
         thousands of neurons.
@@ -198,7 +199,8 @@ def of_square(loss: Any) -> None:
 def _search_given(model: Given, at: dict[str, Any], axis: Array, how: dict[str, Any]) -> Optimum:
     """The lowest test error of a given layer over logarithms of lam: errors are not smooth enough
     for ``minima``, but to their tolerance.  Of classes it takes no covariances of outputs."""
-    searched_model, search_tol, search_rtol = model, None, 1e-3
+    searched_model, search_tol, search_rtol = model, how["quadrature_tol"], 1e-3
+    unsolved: list[Any] = []
     if isinstance(model, FeatureSample) and model.by_rows(at["samples"]):
         # there are no strata to refine: iterations are stopped at 2e-3 of what they change
         searched_model, search_tol = replace(model, classes=() if model.classes else None), 0.02
@@ -207,10 +209,15 @@ def _search_given(model: Given, at: dict[str, Any], axis: Array, how: dict[str, 
     def search_errors(x: Array) -> Array:
         search_grid = solve_grid(searched_model, lam=np.exp(x), **at, quadrature_tol=search_tol)
         check_time()
-        return search_grid.columns["test_error"]
+        columns = search_grid.columns
+        unsolved.extend(columns["status"][~columns["converged"]].tolist())
+        return columns["test_error"]
 
     # a basin so shallow is the tolerance of errors
     basins = minima(search_errors, [axis], rtol=search_rtol)
+    if not basins:
+        why = reasons_text(unsolved)
+        raise ConvergenceError(f"the equations could be solved nowhere in the range: {why}", None)
     return _optimum([_local_minimum(basin, ["lam"]) for basin in basins], lambda _: model, at | how)
 
 

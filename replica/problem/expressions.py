@@ -175,7 +175,9 @@ def function_hint(text: str) -> str:
         ast.parse(as_python, mode="eval")
         meant = f"; did you mean {shorten(as_python)}?" * (as_python != text and "he" not in text)
     if unknown_word:
-        meant = f"; {shorten(unknown_word)!r} is unknown{hint(unknown_word, ACTIVATIONS)}"
+        too_many = re.fullmatch(r"z\d+", unknown_word) and " (z4 is the last)"
+        closest = too_many or hint(unknown_word, ACTIVATIONS)
+        meant = f"; {shorten(unknown_word)!r} is unknown{closest}"
     return (
         f"one of {', '.join(ACTIVATIONS)}, a Hermite sum such as he1+he2/2, arithmetic in x, or in "
         "z1 ... z4 of a target, such as z1**2 + relu(z1*z2) + he2(z3)/2, of at most some 200 "
