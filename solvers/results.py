@@ -38,6 +38,11 @@ class Status(Enum):
         "not converged: the quadrature error is above its tolerance on the finest rule "
         "(a larger quadrature_tol accepts it)"
     )
+    SPECIAL_DIRECTIONS = (
+        "not converged: neurons share more special directions than can be taken (a larger "
+        "quadrature_tol, up to some .03, accepts their error; a FeatureSample of the outputs on "
+        "drawn inputs, with their labels, takes none)"
+    )
     ROUNDING = (
         "not converged: the error is lost in the rounding of what it is the difference of; "
         "subtract the mean of labels, if it is large"

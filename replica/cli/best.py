@@ -6,7 +6,6 @@ how to spend samples on the two layers.
 from functools import partial
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from solvers.resources import TIME_LIMIT
@@ -198,8 +197,10 @@ def plan(
 
     def print_plan() -> None:
         output.table(plan_rows, [name for name in plan_rows[0] if name != "at_edge"])
-        if not np.isnan(plan_allocation.best.test_error):
-            answer(f"Best: {plan_allocation.best.use}.")
+        unsolved = [row["use"] for row in plan_rows if row["test_error"] is None]
+        if len(unsolved) < len(plan_rows):
+            of_solved = f" of those that were solved; not solved: {', '.join(unsolved)}"
+            answer(f"Best: {plan_allocation.best.use}{of_solved * bool(unsolved)}.")
 
     output.write(document, print_plan, figure=lambda: plan_allocation.plot().figure, rows=plan_rows)
     note_edges(plan_rows)

@@ -128,7 +128,7 @@ def fit_ridge(blocks: Blocks, sizes: Array, lam: Array, *, intercept: bool = Fal
     not_trained = np.zeros((len(sizes), len(lam)))
     fits = Fits(xp.stack(readouts, axis=1), np.array(intercepts), not_trained, np.array(train))
     if large.size:
-        residual_squares, _ = _sample_means(lambda bias: columns, fits, sizes, _squared_error)
+        residual_squares, _ = _sample_means(lambda bias: columns, fits, sizes, squared_error)
         fits = fits._replace(train=np.where(np.isnan(fits.train), residual_squares, fits.train))
     if single_output:
         fits = fits._replace(readouts=fits.readouts[..., 0], intercepts=fits.intercepts[..., 0])
@@ -312,7 +312,7 @@ def mean_losses(blocks: BlocksAt, fits: Fits, sizes: Array, loss: Loss) -> Array
     ``blocks``, of a bias, are as for :func:`fit_readout`; ``fits`` are at A
     sizes and L penalties.
     """
-    return _sample_means(blocks, fits, sizes, lambda y, f: (loss(y, f), _misclassified(y, f)))
+    return _sample_means(blocks, fits, sizes, lambda y, f: (loss(y, f), misclassified(y, f)))
 
 
 def squared_errors(blocks: BlocksAt, fits: Fits, sizes: Array) -> tuple[Array, Array]:
@@ -321,7 +321,7 @@ def squared_errors(blocks: BlocksAt, fits: Fits, sizes: Array) -> tuple[Array, A
 
     ``blocks`` is as for :func:`mean_losses`.
     """
-    error_means, square_means = _sample_means(blocks, fits, sizes, _squared_error)
+    error_means, square_means = _sample_means(blocks, fits, sizes, squared_error)
     return error_means, np.maximum(square_means - error_means**2, 0.0) / sizes[:, None]
 
 
@@ -342,13 +342,13 @@ def _sample_means(blocks: BlocksAt, fits: Fits, sizes: Array, measured: Any) -> 
     return loss_sums / sizes[:, None]
 
 
-def _squared_error(labels: Array, prediction: Array) -> tuple[Array, Array]:
+def squared_error(labels: Array, prediction: Array) -> tuple[Array, Array]:
     """Squared error, the sum of all outputs, and its square."""
     output_errors = ((labels - prediction) ** 2).reshape(*prediction.shape[:3], -1).sum(axis=3)
     return output_errors, output_errors**2
 
 
-def _misclassified(labels: Array, prediction: Array) -> Array:
+def misclassified(labels: Array, prediction: Array) -> Array:
     """Misclassification of each sample: 1 where the sign of a prediction is not the label, or the
     largest of several outputs is not that of the class, whose label is 1; a share where outputs are
     equal, or 0."""

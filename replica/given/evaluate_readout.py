@@ -184,7 +184,7 @@ class _Point:
                 break
             rough = fine_readout
         if wider_change > direction_tol:
-            raise GivenUp(Status.QUADRATURE)
+            raise GivenUp(Status.SPECIAL_DIRECTIONS)
         return fine_readout
 
     def _solved(self, stratified: Stratified | None, tol_share: float = 0.05) -> ReadoutPoints:

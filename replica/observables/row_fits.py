@@ -14,13 +14,13 @@ from solvers.results import Array, ConvergenceError
 
 from ..convex import Loss
 from ..errors import InvalidArgument
-from ..fit import fit_convex_readout, fit_ridge, mean_losses, squared_errors
+from ..fit import fit_convex_readout, fit_ridge, misclassified, predict, squared_error
 from ..given import FeatureSample, Given
 
 FITTED = "test_error", "loss_error", "classification_error"  # errors that fits have, too
 # Fits go on, twice as many each time, until all errors are known to that part of themselves, with
 # which 5 % are four standard errors, or to the most.
-FIRST_FITS, FEWEST_FITS, MOST_FITS, PRECISION = 20, 5, 160, 0.0125
+FIRST_FITS, FEWEST_FITS, MOST_FITS, PRECISION = 20, 5, 256, 0.0125
 # Multiplications at one number of samples that all fits may take: half a second.  Of a loss other
 # than the square a fit has some thirty steps.
 WORK, NEWTON_STEPS = 1e10, 30
@@ -86,10 +86,10 @@ def _errors_of_fit(
         fits = fit_ridge(blocks(rows[:n]), sizes, lam, intercept=model.intercept)
     else:
         fits = fit_convex_readout(blocks(rows[:n]), sizes, lam, loss, intercept=model.intercept)
-    tested, test_sizes = (lambda bias: blocks(rows[n:])), np.array([len(rows) - n])
-    if not loss.is_square:
-        return mean_losses(tested, fits, test_sizes, loss)[:, 0]
-    test_error = squared_errors(tested, fits, test_sizes)[0]
+    test_labels = model.labels[rows[n:], None, None]
+    outputs = predict(model.features[rows[n:]], fits)
+    of_square = squared_error(test_labels, outputs)[0]
+    test_losses = of_square if loss.is_square else loss(test_labels, outputs)
     has_classes = model.binary or bool(model.classes)
-    wrong = mean_losses(tested, fits, test_sizes, loss)[1] if has_classes else np.nan * test_error
-    return np.array([test_error[0], wrong[0]])
+    wrong = misclassified(test_labels, outputs) if has_classes else np.zeros_like(of_square)
+    return np.stack([test_losses[:, 0].mean(axis=0), wrong[:, 0].mean(axis=0)])

@@ -83,11 +83,12 @@ def test_categories_of_few_training_rows_are_noted(seed, classes, n, alpha, note
 
 
 def test_samples_needed_have_their_number_by_fits():
-    """400 fits to 200 rows have a test error of .150, standard error .005."""
+    """1500 fits have a test error of .157 at 200 rows and .148 at 210, standard errors .003."""
     needed = samples_needed(one_hot(5), test_error=0.15, lam=0.1 / 45)
     by_fits = float(needed.note.partition("by the fits ")[2].partition(" ")[0])
     assert needed.samples < 150
-    assert by_fits == pytest.approx(200, rel=0.1)  # two standard errors of the error
+    # straight between numbers a factor of 1.4 apart
+    assert by_fits == pytest.approx(208, rel=0.1)
     assert is_noted(optimal_lambda(one_hot(5), samples=150).point)
 
 
