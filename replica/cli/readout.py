@@ -134,10 +134,16 @@ def answer_readout(
             readout_grid = observables.at_best(model, ["lam"], typed_points, {}, loss, **search)
         else:
             readout_grid = observables.solve_grid(model, **typed_points, loss=loss, **search)
-    dataset = readout_grid.dataset()
+    fits_interrupted = ""
+    try:
+        dataset = readout_grid.dataset()
+    except KeyboardInterrupt:  # all errors are known
+        dataset = readout_grid.dataset(fits=False)
+        fits_interrupted = "the errors are not set beside fits"
     for curve_note in observables.notes_on(model, dataset):
         logging.getLogger(__name__).warning(curve_note)
     output, interrupted_text = output.of_solved(dataset.status.values)
+    interrupted_text = interrupted_text or fits_interrupted
     document_axes = {str(name): dataset[name].values for name in dataset.test_error.dims}
     document_columns = {str(name): x.values.ravel() for name, x in dataset.data_vars.items()}
     document: dict[str, Any] = {

@@ -18,7 +18,7 @@ from ..given import TOLERANCE, FeatureMoments, FeatureSample, Given, ReadoutPoin
 from ..problem import SpikedRandomFeatures, check_call
 from ..saddle_point import ERRORS
 from .evaluate_model import LABELS_NEEDED
-from .row_fits import FITTED
+from .row_fits import FITTED, has_classes
 
 # Residual degrees of freedom of strata: docs/theory.md 20 says what they were found on.
 FEWEST_DEGREES = 40.0
@@ -257,11 +257,6 @@ def meet_rows(
         for name in [name for name in readout_columns if name.startswith(ERRORS)]:
             readout_columns[name][given_up] = np.nan
     return readout_columns
-
-
-def has_classes(model: Given) -> bool:
-    """True if outputs name a class: labels are +-1, or one of several."""
-    return model.binary or bool(getattr(model, "classes", None))
 
 
 def refuse_limit_options(*grids: str, workers: int = 1, notes: bool = False) -> None:

@@ -21,10 +21,15 @@ FITTED = "test_error", "loss_error", "classification_error"  # errors that fits 
 # Fits go on, twice as many each time, until all errors are known to that part of themselves, with
 # which 5 % are four standard errors, or to the most.
 FIRST_FITS, FEWEST_FITS, MOST_FITS, PRECISION = 20, 5, 256, 0.0125
-# Multiplications at one number of samples that all fits may take: half a second.  Of a loss other
-# than the square a fit has some thirty steps.
-WORK, NEWTON_STEPS = 1e10, 30
+# Multiplications at one number of samples that all fits may take, half a second, and that the
+# fewest may.  Of a loss other than the square a fit has some thirty steps.
+WORK, MOST_WORK, NEWTON_STEPS = 1e10, 1e11, 30
 MOST_TESTED = 2000  # rows that a fit is tested on
+
+
+def has_classes(model: Given) -> bool:
+    """True if outputs name a class: labels are +-1, or one of several."""
+    return model.binary or bool(getattr(model, "classes", None))
 
 
 def fitted_errors(model: Given, samples: Any, lam: Any, loss: Loss) -> dict[str, Array]:
@@ -32,14 +37,13 @@ def fitted_errors(model: Given, samples: Any, lam: Any, loss: Loss) -> dict[str,
 
     For P points, ``fitted_test_error`` (P,) or, of a loss other than the square,
     ``fitted_loss_error``, and of classes ``fitted_classification_error``, each with ``_stderr``.
-    They are NaN where all rows train, or more, or where no fit is known; there are none of a model
-    without rows.
+    They are NaN where all rows train, or more, where no fit is known, and where five would take
+    more than some ten seconds; there are none of a model without rows.
     """
     if not isinstance(model, FeatureSample) or model.strata is not None:
         return {}
-    has_classes = model.binary or bool(model.classes)
     names = ["test_error" if loss.is_square else "loss_error"]
-    names += ["classification_error"] * has_classes
+    names += ["classification_error"] * has_classes(model)
     samples, lam = np.broadcast_arrays(np.rint(samples), lam)
     means = np.full((2 * len(names), *samples.shape), np.nan)
     for n in np.unique(samples[(samples >= 1) & (samples < len(model.labels))]):
@@ -62,6 +66,8 @@ def _means_of_fits(model: FeatureSample, loss: Loss, n: int, lam: Array, error_c
     work = n * p * smaller + lam.size * smaller**3 / 3
     if not loss.is_square:
         work = NEWTON_STEPS * lam.size * (n * p * smaller + smaller**3 / 3)
+    if FEWEST_FITS * work > MOST_WORK:
+        return np.full((2 * error_count, lam.size), np.nan)
     most_fits = int(np.clip(WORK / work, FEWEST_FITS, MOST_FITS))
     fitted: list[Array] = []
     while True:
@@ -90,6 +96,7 @@ def _errors_of_fit(
     outputs = predict(model.features[rows[n:]], fits)
     of_square = squared_error(test_labels, outputs)[0]
     test_losses = of_square if loss.is_square else loss(test_labels, outputs)
-    has_classes = model.binary or bool(model.classes)
-    wrong = misclassified(test_labels, outputs) if has_classes else np.zeros_like(of_square)
+    wrong = np.zeros_like(of_square)
+    if has_classes(model):
+        wrong = misclassified(test_labels, outputs)
     return np.stack([test_losses[:, 0].mean(axis=0), wrong[:, 0].mean(axis=0)])

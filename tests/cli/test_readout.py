@@ -399,3 +399,25 @@ def test_nothing_is_solved_after_an_interruption(at, monkeypatch):
     assert np.isfinite(grid.columns["test_error"]).tolist() == [True, False, False, False]
     assert {*grid.columns["status"][1:]} == {"not converged: interrupted before it was solved"}
     assert len(settled) == at + (at == 3)
+
+
+def test_ctrl_c_in_fits_keeps_the_errors(capsys, monkeypatch):
+    """They are known, and are written without what fits to random rows have."""
+
+    def interrupted(*at):
+        raise KeyboardInterrupt
+
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((60, 4))
+    np.save("F.npy", features)
+    np.save("y.npy", features[:, 0] + rng.standard_normal(60))
+    line = "readout --features F.npy --labels y.npy --lam 0.1 --samples 20,40 --out e.csv"
+    assert theory(line) == 0
+    known = Path("e.csv").read_text().splitlines()
+    assert "fitted_test_error" in known[0]
+    monkeypatch.setattr("replica.observables.grid.fitted_errors", interrupted)
+    assert theory(line) == 130
+    assert "the errors are not set beside fits" in capsys.readouterr().err
+    kept = Path("e.csv").read_text()
+    assert "fitted_test_error" not in kept
+    assert known[1].split(",")[2] in kept
