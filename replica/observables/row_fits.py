@@ -21,6 +21,7 @@ FITTED = "test_error", "loss_error", "classification_error"  # errors that fits 
 # Fits go on, twice as many each time, until all errors are known to that part of themselves, with
 # which 5 % are four standard errors, or to the most.
 FIRST_FITS, FEWEST_FITS, MOST_FITS, PRECISION = 20, 5, 256, 0.0125
+MOST_OF_OTHER_LOSSES = 64  # a fit takes some 10 to 50 ms, however few its rows
 # Multiplications at one number of samples that all fits may take, half a second, and that the
 # fewest may.  Of a loss other than the square a fit has some thirty steps.
 WORK, MOST_WORK, NEWTON_STEPS = 1e10, 1e11, 30
@@ -68,7 +69,8 @@ def _means_of_fits(model: FeatureSample, loss: Loss, n: int, lam: Array, error_c
         work = NEWTON_STEPS * lam.size * (n * p * smaller + smaller**3 / 3)
     if FEWEST_FITS * work > MOST_WORK:
         return np.full((2 * error_count, lam.size), np.nan)
-    most_fits = int(np.clip(WORK / work, FEWEST_FITS, MOST_FITS))
+    most = MOST_FITS if loss.is_square else min(MOST_FITS, MOST_OF_OTHER_LOSSES)
+    most_fits = int(np.clip(WORK / work, FEWEST_FITS, most))
     fitted: list[Array] = []
     while True:
         for _ in range(min(max(FIRST_FITS, len(fitted)), most_fits - len(fitted))):

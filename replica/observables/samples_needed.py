@@ -29,7 +29,9 @@ from .readout_curves import (
     differs,
     has_classes,
     notes_of,
+    with_noted,
 )
+from .row_fits import fitted_errors
 
 if TYPE_CHECKING:
     import xarray
@@ -215,6 +217,8 @@ def samples_needed(
         needed_on(n, errors, target, slack)
         for errors in (tried_errors, tried_errors - band_width, tried_errors + band_width)
     )
+    curve = _with_fits(model, curve, samples, as_loss(loss))
+    solved_curve = curve.isel(samples=is_solved)
     # of the number tried that is next to the answer
     log_samples = np.log(n[-1] if np.isnan(samples) else samples)
     needed_lam = float(np.exp(np.interp(log_samples, np.log(n), np.log(solved_curve.lam.values))))
@@ -231,7 +235,8 @@ def samples_needed(
         if by_fits == samples == n[0]:  # the smallest tried is enough in any case
             notes.remove(FITS_DIFFER)
         else:
-            needed = f"{by_fits:.4g}" if np.isfinite(by_fits) else f"more than {n[-1]:g}"
+            most_fitted = n[np.isfinite(solved_curve[f"fitted_{error}"].values)][-1]
+            needed = f"{by_fits:.4g}" if np.isfinite(by_fits) else f"more than {most_fitted:g}"
             notes.append(f"by the fits {needed} samples are needed")
     beyond_rows = bool(np.any(beyond(model, samples)))
     if beyond_rows and beyond_note(model) not in notes:
@@ -360,9 +365,24 @@ def _curve(
     """The errors at the numbers of samples ``n``, with the ``lam`` of each."""
     curve_options: dict[str, Any] = {"time_limit": time_limit, "progress": progress}
     if isinstance(lam, str) and lam == BEST:
-        return at_best(model, ["lam"], {"samples": n}, {}, loss, **curve_options).dataset()
+        return at_best(model, ["lam"], {"samples": n}, {}, loss, **curve_options).dataset(
+            fits=False
+        )
     if isinstance(lam, str) or np.ndim(lam):
         raise InvalidArgument("lam", lam, '"best" or one number (learning_curve takes several)')
     curve_penalty = number("lam", lam)
-    curve = solve_grid(model, samples=n, lam=curve_penalty, loss=loss, **curve_options).dataset()
+    curve = solve_grid(model, samples=n, lam=curve_penalty, loss=loss, **curve_options).dataset(
+        False
+    )
     return curve.assign(lam=("samples", np.full(len(n), curve_penalty)))
+
+
+def _with_fits(model: Given, curve: Any, samples: float, loss: Any) -> Any:
+    """The curve with errors of fits to random rows, near the ``samples`` that are needed, or at the
+    most tried where that is NaN."""
+    n, is_solved = curve.samples.values, curve.converged.values
+    near = (n >= 0.5 * samples) & (n <= 4 * samples) if samples > 0 else n >= 0.4 * n[-1]
+    solved_n = np.where(near & is_solved, n, np.nan)
+    fits = fitted_errors(model, solved_n, curve.lam.values, loss)
+    with_fits = curve.assign({name: ("samples", values) for name, values in fits.items()})
+    return with_noted(model, with_fits)

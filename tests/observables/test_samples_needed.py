@@ -44,7 +44,7 @@ def test_the_error_is_reached_there(sample, error):
     assert f"{needed.samples:.4g}" in repr(needed)
     ax = needed.plot()
     assert r"$\lambda = 0.1$" in ax.get_title()
-    assert len(ax.lines) == 6  # two of points that may be off, of few samples, and the bar
+    assert len(ax.lines) == 4  # the curve, its target, the number, and the bar
     assert ax.lines[-1].get_xdata()[0] == needed.low
 
 
