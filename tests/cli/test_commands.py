@@ -39,8 +39,9 @@ def test_files(tmp_path, capsys):
     capsys.readouterr()
     assert sorted(path.name for path in tmp_path.iterdir()) == names
     rows = list(csv.DictReader((tmp_path / "a.csv").read_text().splitlines()))
-    points = json.loads((tmp_path / "a.json").read_text())["points"]
-    assert list(rows[0]) == [*points[0], "theory"]
+    found = json.loads((tmp_path / "a.json").read_text())
+    points = found["points"]
+    assert list(rows[0]) == [*points[0], *found["problem"]]
     for row, point in zip(rows, points, strict=True):
         expected = pytest.approx(point["test_error"], rel=ORDER_OF_SUMS)
         assert float(row["test_error"]) == expected
