@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Annotated, Any
 
 import numpy as np
@@ -25,12 +24,10 @@ from .printing import Output, progress
 def one_error(text: str) -> float:
     """The error as typed, one number."""
     try:
-        return float(text)
+        return float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
-        allowed_error = f"one valid number such as 0.05, not {text}"
+        allowed_error = f"one valid number such as 0.05 or 5%, not {text}"
         allowed_error += " (run the command once for each)" * ("," in text)
-        with suppress(ValueError):
-            allowed_error += f" ({float(text.removesuffix('%')) / 100:g})" * text.endswith("%")
         raise typer.BadParameter(allowed_error) from None
 
 

@@ -209,6 +209,19 @@ class Grid:
         """True if every point did."""
         return bool(self.columns["converged"].all())
 
+    def log_unsolved(self) -> "Grid":
+        """Log a warning of the points that did not converge, with the reasons; returns the grid."""
+        if (failed := ~self.columns["converged"]).any():
+            first_model, theory_text = self.models[0], ""
+            if not isinstance(self.problem, Given):
+                has_d, kind = np.isfinite(first_model.dimension), first_model.rows is None
+                theory_text = f" (theory of the {'sRF' if kind else 'network'}"
+                theory_text += f" at d = {first_model.dimension:g})" if has_d else ")"
+            grid_reasons = reasons_text(self.columns["status"][failed])
+            grid_warning = "%d of %d points did not converge%s: %s"
+            logger.warning(grid_warning, failed.sum(), failed.size, theory_text, grid_reasons)
+        return self
+
     def dataset(self, fits: bool = True) -> "xarray.Dataset":
         """The grid as an xarray.Dataset, see :func:`learning_curve`; ``fits`` to random rows of a
         sample are beside its errors."""
@@ -320,12 +333,6 @@ def solve_grid(
     is_given = isinstance(problem, Given)
     alpha_or_n = samples_of(problem, name, axes[name]) if is_given else axes[name]
     columns = _solved_columns(models, alpha_or_n, axes["lam"], losses, **settings)
-    if not is_given and (failed := ~columns["converged"]).any():
-        grid_theory = "sRF" if models[0].rows is None else "network"
-        at_d = f" at d = {models[0].dimension:g}" if np.isfinite(models[0].dimension) else ""
-        grid_reasons = reasons_text(columns["status"][failed])
-        grid_warning = "%d of %d points did not converge (theory of the %s%s): %s"
-        logger.warning(grid_warning, failed.sum(), failed.size, grid_theory, at_d, grid_reasons)
     single_axes = scalar_arguments(**grids or {}, **{name: axis_values}, lam=lam)
     return Grid(problem, axes, models, columns, losses, single_axes)
 

@@ -142,7 +142,7 @@ def learning_curve(
         else:
             curve_grid = solve_grid(model, **typed_points, grids=grids, loss=loss, **curve_options)
         curve_grid = curve_grid.with_changes(**curve_options) if notes else curve_grid
-        dataset = curve_grid.dataset()
+        dataset = curve_grid.log_unsolved().dataset()
     curve_notes = (
         notes_on(model, dataset) if isinstance(model, Given) else [ratio_note(dataset.alpha.values)]
     )

@@ -9,7 +9,6 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, cast
@@ -164,6 +163,8 @@ def function_hint(text: str) -> str:
     "'tahn' is unknown (did you mean tanh?)"
     >>> function_hint("z1^3 - 2x").partition("; ")[2]
     'did you mean z1**3 - 2*x?'
+    >>> function_hint("sin(z1").partition("; ")[2]
+    "'(' was never closed"
     """
     as_python = re.sub(r"(?<![\w.])(\d+\.?\d*|\.\d+) *(?=[a-z(])(?!e[-+\d])", r"\1*", text)
     as_python = as_python.replace("^", "**")
@@ -171,9 +172,13 @@ def function_hint(text: str) -> str:
     known_names = re.compile("|".join([r"x|z[1-4]|exp|he\d{1,2}", *ACTIVATIONS]))
     unknown_word = next((word for word in words if not known_names.fullmatch(word)), "")
     meant = ""
-    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+    try:
         ast.parse(as_python, mode="eval")
         meant = f"; did you mean {shorten(as_python)}?" * (as_python != text and "he" not in text)
+    except SyntaxError as error:  # such as: '(' was never closed
+        meant = f"; {error.msg}" * ("(" in error.msg or ")" in error.msg)
+    except (ValueError, RecursionError, MemoryError):
+        pass
     if unknown_word:
         too_many = re.fullmatch(r"z\d+", unknown_word) and " (z4 is the last)"
         closest = too_many or hint(unknown_word, ACTIVATIONS)

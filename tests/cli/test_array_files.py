@@ -214,7 +214,7 @@ def test_which_columns_were_taken_is_said(capsys):
         ("F.npy --labels F.npy", "features: 3 columns; labels: 3 outputs"),
         ("F.npy --labels y.npy", ""),
     ):  # fmt: skip
-        for points in ("--samples 30", "--reach 0.2"):
+        for points in ("--samples 30", *["--reach 0.2"] * bool(words)):
             line = f"readout --features {tables} --lam 0.1 {points}"
             assert theory(line) in (0, 1)
             err = capsys.readouterr().err

@@ -188,8 +188,11 @@ def test_what_another_command_takes_is_refused_with_its_name(command, line, said
 
 
 def test_a_ladder_has_dimensions_of_its_own(capsys):
-    line = f"compare {BARE} --eta 3 --alpha 1 --lam 1 --ladder 30,60 --dimension 40"
-    assert "--dimension must be left out with --ladder" in refusal(capsys, line, validate)
+    line = f"compare {BARE} --eta 3 --alpha 1 --lam 1"
+    said = refusal(capsys, f"{line} --ladder 30,60 --dimension 40", validate)
+    assert "--dimension must be left out with --ladder" in said
+    said = refusal(capsys, f"{line} --dimension 30,60", validate)
+    assert "one whole number, not 30,60 (of several, compare --ladder" in said
 
 
 @pytest.mark.parametrize(

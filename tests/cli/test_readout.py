@@ -182,7 +182,7 @@ def test_how_many_samples_an_error_needs(capsys):
     assert point["samples"] == pytest.approx(of.samples, rel=BESIDE_PYTHON)
     assert point["low"] < point["samples"] < point["high"]
     assert point["low_and_high"] in repr(of)
-    assert theory(f"{line} --reach .2 --out band.csv") == 0
+    assert theory(f"{line} --reach 20% --out band.csv") == 0
     words = "of the error less and plus 2 standard errors over test rows"
     assert words in capsys.readouterr().err.replace("\n", " ")
     assert words in Path("band.csv").read_text()

@@ -91,7 +91,7 @@ def bad_arrays():
         (f"{FEATURES} --accuracy .9", ["did you mean --reach of replica readout, an error?"]),
         (f"{FEATURES} --reach abc", ["'--reach'", "valid number"]),
         (f"{FEATURES} --reach .1,.2", ["'--reach'", "not .1,.2 (run the command once for each)"]),
-        (f"{FEATURES} --reach 5%", ["such as 0.05, not 5% (0.05)"]),
+        (f"{FEATURES} --reach 5%,9%", ["such as 0.05 or 5%, not 5%,9% (run the command once"]),
         (LAYER.replace("W.npy", "W.gz"), ["a table FILE.csv or FILE.tsv, also with .gz", "W.gz"]),
         (FEATURES.replace("y.npy", "classes.npy") + " --loss logistic",
          ['for a file numpy.save("y.npy", labels == c)']),

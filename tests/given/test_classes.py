@@ -57,7 +57,9 @@ def test_all_rows_leave_one_out():
     assert point.classification_error == pytest.approx(np.mean(chosen != of), abs=1e-12)
     counts = np.zeros((4, 4))
     np.add.at(counts, (of, chosen), 1)
-    np.testing.assert_allclose(point.confusion, counts / counts.sum(axis=1, keepdims=True))
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    # rounding leaves outputs some variance, and a share of 0 may be 1e-206
+    np.testing.assert_allclose(point.confusion, shares, rtol=1e-7, atol=1e-12)
 
 
 @pytest.mark.parametrize("loss", ["square", "logistic"])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import typer
 
 from replica import cli
 from replica.errors import InvalidArgument
@@ -32,7 +33,17 @@ from ..run import simulate as run_simulation
 drawn = partial(cli.option, panel="The simulation")
 
 
-DIMENSION = drawn("dimension", int, 500, "Input dimension d of the simulation.")
+def one_dimension(text: str) -> int:
+    """The dimension as typed, one whole number."""
+    try:
+        return int(text)
+    except ValueError:
+        of_several = " (of several, compare --ladder, which tells their limit)" * ("," in text)
+        raise typer.BadParameter(f"one whole number, not {text}{of_several}") from None
+
+
+ONE_DIMENSION: dict[str, Any] = {"parser": one_dimension, "metavar": "<int>"}
+DIMENSION = drawn("dimension", Any, 500, "Input dimension d of the simulation.", **ONE_DIMENSION)
 SEEDS = drawn("seeds", int, 8, "Independent draws of each point, 2 or more (a verdict takes 8).")
 RNG = drawn("rng", int | None, None, "Seed of the random numbers.")
 SIMULATED = drawn(
@@ -40,7 +51,9 @@ SIMULATED = drawn(
     "What is drawn: the network itself, the sRF its step makes, or the conditional Gaussian model.",
 )  # fmt: skip
 MONTE_CARLO = (  # arguments of ``validation.simulate``
-    drawn("dimension", int | None, None, "Input dimension d (500 unless a layer is given)."),
+    drawn(
+        "dimension", Any, None, "Input dimension d (500 unless a layer is given).", **ONE_DIMENSION
+    ),
     SEEDS, RNG, SIMULATED,
     drawn("store", Path | None, None, "Folder that keeps every finished draw: the same line goes "
                                       "on from there."),

@@ -210,6 +210,7 @@ def solved(
     name = "samples" if isinstance(model, Given) and "samples" in axes else "alpha"
     theory_points: dict[str, Any] = {name: axes[name], "lam": axes["lam"]}
     theory_grid = solve_grid(model, **theory_points, loss=loss, time_limit=time_limit)
+    theory_grid.log_unsolved()
     if not isinstance(model, Given):
         return dict(theory_grid.columns), []
     theory_curve = theory_grid.dataset(fits=False)
