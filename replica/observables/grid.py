@@ -239,16 +239,17 @@ class Grid:
         return data_set(self.axes, self.columns, self.constants, self.single, model_variables)
 
     def _fitted_columns(self) -> dict[str, Array]:
-        """Columns of fits to random rows, of the points that converged of a sample."""
+        """Columns of fits to random rows of a sample, of all points that Ctrl-C did not leave."""
         axis_values = (x.ravel() for x in np.meshgrid(*self.axes.values(), indexing="ij"))
         place = dict(zip(self.axes, axis_values, strict=True)) | self.columns
-        solved_samples = np.where(place["converged"], place.get("samples", np.nan), np.nan)
-        parts = [np.split(x, len(self.losses)) for x in (solved_samples, place["lam"])]
+        is_left = place["status"] == str(Status.INTERRUPTED)
+        fitted_samples = np.where(is_left, np.nan, place.get("samples", np.nan))
+        parts = [np.split(x, len(self.losses)) for x in (fitted_samples, place["lam"])]
         fits = [
             fitted_errors(self.problem, samples, lam, loss)
             for samples, lam, loss in zip(*parts, self.losses, strict=True)
         ]
-        unknown = np.full(len(solved_samples) // len(self.losses), np.nan)
+        unknown = np.full(len(fitted_samples) // len(self.losses), np.nan)
         names = dict.fromkeys(name for one in fits for name in one)
         return {name: np.concatenate([one.get(name, unknown) for one in fits]) for name in names}
 
@@ -361,13 +362,20 @@ def _solved_columns(
         advance_grid, points_done, point_count = progress, itertools.count(1), len(a) * len(losses)
         settings["advance"] = lambda: advance_grid(next(points_done), point_count)
         progress = None
-    # Of a loss other than the square, 64 points take some seconds: more cost less each, fewer leave
-    # workers idle.  The last digits depend on it, so it is the same for any number of workers.
+
+    def block_size(model: Any, loss: Loss) -> int:
+        """Number of points that are solved together."""
+        if not is_given and model.follows_alpha:
+            return len(lam)  # every alpha has a step of its own
+        # Of a loss other than the square, 64 points take some seconds: more cost less each, fewer
+        # leave workers idle.  The last digits depend on it, so it is the same for all workers.
+        return len(a) if is_given or loss.is_square else 64
+
     grid_blocks = [
         partial(_columns, [*shown], model, a[i : i + size], b[i : i + size], loss=loss, **settings)
         for model in models
         for loss in losses
-        for size in [len(a) if is_given or loss.is_square else 64]
+        for size in [block_size(model, loss)]
         for i in range(0, len(a), size)
     ]
 

@@ -34,6 +34,7 @@ FITS_DIFFER = (
     "where few rows share a direction of the features, or a class: take the errors of the fits "
     "(fitted in Python, --wide)"
 )
+FITS_ALONE = "no answer of the theory; fits to random rows have one (fitted in Python, --wide)"
 # Simulated: of ten classes 4 to 5 % low at p = 80, 1.6 % at p = 240, of five 1.4 % at p = 80.
 FEWEST_NEURONS_OF_CLASS = 15
 FEW_NEURONS = "few neurons for so many classes: the classification error may be 5 % too low"
@@ -123,10 +124,17 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
     return notes_of_all | {
         FEW_DEGREES: few & np.logical_not(by_rows),
         FITS_DIFFER: differs(point_columns),
+        FITS_ALONE: np.logical_not(point_columns["converged"]) & has_fits(point_columns),
         GUESSED: by_rows & (residual_degrees > -np.inf) & is_guess,
         beyond_note(model): beyond(model, samples),
         SOME_ROWS: by_rows & (model.taken(samples) < len(model.labels)),
     }
+
+
+def has_fits(point_columns: Mapping[Any, Any]) -> Any:
+    """True where an error of fits to random rows is known."""
+    fitted = [point_columns[name] for name in point_columns if str(name).startswith("fitted_")]
+    return np.any([np.isfinite(values) for values in fitted], axis=0)
 
 
 def differs(point_columns: Mapping[Any, Any], names: Sequence[str] = FITTED) -> Any:
@@ -148,7 +156,8 @@ def notes_on(model: Given, dataset: Any) -> list[str]:
     if isinstance(model, FeatureSample) and "at_edge" in dataset:
         notes_of_points[BEST_AT_END] = dataset.at_edge != ""
     for note, noted_points in notes_of_points.items():
-        noted_at = (noted_points & dataset.converged).broadcast_like(dataset.converged)
+        is_shown = dataset.converged | (note == FITS_ALONE)
+        noted_at = (noted_points & is_shown).broadcast_like(dataset.converged)
         if noted_at.any():
             each = np.unique(dataset[sample_axis].broadcast_like(noted_at).values[noted_at.values])
             n_text = ", ".join(f"{n:g}" for n in each[:4]) + f" to {each[-1]:g}" * (len(each) > 4)

@@ -47,8 +47,9 @@ def fitted_errors(model: Given, samples: Any, lam: Any, loss: Loss) -> dict[str,
     names += ["classification_error"] * has_classes(model)
     samples, lam = np.broadcast_arrays(np.rint(samples), lam)
     means = np.full((2 * len(names), *samples.shape), np.nan)
-    for n in np.unique(samples[(samples >= 1) & (samples < len(model.labels))]):
-        at_n = samples == n
+    has_others = (samples >= 1) & (samples < len(model.labels)) & np.isfinite(lam)
+    for n in np.unique(samples[has_others]):
+        at_n = has_others & (samples == n)
         penalties, place = np.unique(lam[at_n], return_inverse=True)
         try:
             means[:, at_n] = _means_of_fits(model, loss, int(n), penalties, len(names))[:, place]

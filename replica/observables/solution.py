@@ -27,7 +27,7 @@ from ..saddle_point import COLUMNS, Conjugates, Overlaps
 from ..steps import GradientStep, model_of
 from .evaluate_model import evaluate
 from .grid import Grid, solve_grid
-from .readout_curves import FITS_DIFFER, column_names, layer_points, notes_of
+from .readout_curves import FITS_ALONE, FITS_DIFFER, column_names, layer_points, notes_of
 from .row_fits import fitted_errors
 from .theory_changes import CHANGES, few_products_note, headline_error, price_note, ratio_note
 
@@ -188,8 +188,7 @@ class Solution(Displayed):
         Computed on first access, in about the time of the point itself; empty of other models, NaN
         where all rows train, or more.
         """
-        samples = self.samples if self.converged else np.nan
-        means = fitted_errors(self.model, [samples], [self.lam], self.loss)
+        means = fitted_errors(self.model, [self.samples], [self.lam], self.loss)
         return {name: mean.item() for name, mean in means.items()}
 
     def _change(self, change_name: str) -> float:
@@ -213,8 +212,8 @@ class Solution(Displayed):
             found = [
                 f"{name} {x:.3g} ± {self.fitted[f'{name}_stderr']:.2g}" for name, x in means.items()
             ]
-            said = {FITS_DIFFER: f"{FITS_DIFFER} ({', '.join(found)})"}
-            return [said.get(note, note) for note, has_note in noted.items() if has_note]
+            of_fits = {note: f"{note} ({', '.join(found)})" for note in (FITS_DIFFER, FITS_ALONE)}
+            return [of_fits.get(note, note) for note, has_note in noted.items() if has_note]
         point_changes = [(name, getattr(self, name), change) for name, change in CHANGES.items()]
         n = [f"{name} {x:+.0%} {of.said}" for name, x, of in point_changes if abs(x) > of.noted]
         if self.converged and np.isnan(self.finite_size_shift):
