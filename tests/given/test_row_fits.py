@@ -149,6 +149,7 @@ def test_few_samples_of_a_class_are_noted(caplog):
         assert caplog.text.count(FITS_DIFFER) == noted
 
 
+@pytest.mark.slow
 def test_points_without_an_answer_of_the_theory_have_that_of_fits(caplog):
     """The hinge loss where one row of 25 is of a class: the errors of scikit-learn's are these."""
     rng = np.random.default_rng(1)
