@@ -63,7 +63,7 @@ class Status(Enum):
     )
     NOISY_ROWS = (
         "not converged: the dimension is too small for rows that vary most with noise (take the "
-        "limit, without dimension=, a dimension of some thousands, or replica-validate simulate)"
+        "limit, without dimension=, a larger dimension, or replica-validate simulate)"
     )
     FAR_FROM_LIMIT = (
         "not converged: at this dimension errors on reused samples are far from the limit, and by "

@@ -156,9 +156,10 @@ def answer_readout(
             class_shares = [dict(zip(answer_names, row, strict=True)) for row in point.confusion]
             document["confusion"] = dict(zip(answer_names, class_shares, strict=True))
 
+    printed_columns = [*typed_points, *printing.errors_first(dataset, loss)]
+
     def print_readout() -> None:
-        printed_columns = printing.errors_first(dataset, loss)
-        output.table(document["points"], [*typed_points, *printed_columns])
+        output.table(document["points"], printed_columns)
         confusion_rows = [
             {"of class": name} | {answer: f"{100 * share:.1f}" for answer, share in row.items()}
             for name, row in document.get("confusion", {}).items()
@@ -170,7 +171,8 @@ def answer_readout(
     def draw_readout() -> Any:
         return (point.plot_confusion() if point else figure(model, dataset)).figure
 
-    output.write(document, print_readout, figure=draw_readout, dataset=dataset.squeeze)
+    paper = [{name: row[name] for name in printed_columns} for row in document["points"]]
+    output.write(document, print_readout, figure=draw_readout, paper=paper, dataset=dataset.squeeze)
     if interrupted_text:
         raise Interrupted(f"interrupted; {interrupted_text}")
     if columns_taken:

@@ -167,6 +167,7 @@ def test_wrong_derivative_is_refused():
     ("student", "ending"),
     [
         (Activation(lambda x: np.abs(x - 0.3)), "activation(f, kinks=[-1, 1]), or --kinks -1,1"),
+        (Activation(lambda x: np.abs(x) ** 0.5, kinks=(0.0,)), "or has an infinite slope at one"),
         ("relu(x)*exp(x**2)", "; another form may settle: of relu(x+0.5), relu with a bias of 0.5"),
         ("cos", "as at kinks or jumps"),
     ],
