@@ -201,7 +201,7 @@ class Activation:
             elif self.closed_form is None and self.name not in ACTIVATIONS:
                 remedy = ", which can be declared: activation(f, kinks=[-1, 1]), or --kinks -1,1"
                 if self.kinks:
-                    remedy = ", or has an infinite slope at one: (x**2 + 0.01)**0.25 has none"
+                    remedy = "; where the slope is infinite round it: (x**2 + 0.01)**0.25"
             raise QuadratureError(f"activation {self.name}: {error}{remedy}") from None
         return np.concatenate(average_blocks, axis=1).reshape(-1, *s.shape)
 
