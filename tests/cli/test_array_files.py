@@ -199,6 +199,7 @@ def test_columns_of_tables_that_are_no_features(capsys):
     assert found["problem"]["features"] == "60 x 3"
 
 
+@pytest.mark.slow
 def test_which_columns_were_taken_is_said(capsys):
     """Of tables, also of labels alone; by their names, or by their numbers where they have none."""
     np.save("F.npy", NUMBERS)

@@ -219,6 +219,7 @@ def test_an_error_of_zero_is_not_compared_with_the_network(capsys):
     assert "network itself" not in err
 
 
+@pytest.mark.slow
 def test_spectrum(capsys, tmp_path):
     line = f"spectrum {STEP} --eta 3 --beta 1.5 --alpha 0.7 --out {tmp_path / 'a.json'}"
     assert theory(line) == 0
@@ -278,6 +279,7 @@ def test_a_spectrum_that_takes_too_long_is_given_up(capsys, command, sizes, answ
     assert "was not found within its --time-limit (a larger --time-limit gives it" in found.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_noted", [True, False])
 def test_how_far_a_spectrum_is_from_the_network_is_noted(is_noted, capsys, monkeypatch):
     """By the end of the bulk, where no theory is named, or that this is not known in time."""
@@ -294,6 +296,7 @@ def test_how_far_a_spectrum_is_from_the_network_is_noted(is_noted, capsys, monke
     assert "bulk" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_flagged_spectrum_names_its_errors(capsys):
     line = "spectrum --student gelu --target z1+z1*z2 --alpha0 2 --eta 1 --alpha 2 --theory network"
     assert theory(line) == 1

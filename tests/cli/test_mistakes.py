@@ -150,6 +150,7 @@ def test_an_option_that_would_be_ignored_is_refused(command, line, capsys):
     assert said.startswith(f"error: No such option {line.split()[1]}")
 
 
+@pytest.mark.slow
 def test_what_plays_no_part_of_a_problem_file_is_told(tmp_path, capsys):
     path = tmp_path / "problem.toml"
     path.write_text('student = "tanh"\ntarget = "sin"\nalpha0 = 2\neta = 1\nloss = "huber:1"\n')

@@ -173,6 +173,7 @@ def test_the_best_penalty(capsys):
     )
 
 
+@pytest.mark.slow
 def test_how_many_samples_an_error_needs(capsys):
     layer_line = f"readout {LAYER} --lam 1 --reach .5"
     assert "beyond_rows" not in document(capsys, layer_line)["points"][0]

@@ -296,6 +296,7 @@ def test_sizes_that_are_none_are_refused(size, tmp_path, capsys):
     assert not plot.exists()
 
 
+@pytest.mark.slow
 def test_the_best_penalty_and_rate_on_a_grid(tmp_path, capsys):
     """Those of the Python function, over grids of a step's batch, too."""
     line = (

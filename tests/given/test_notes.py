@@ -166,6 +166,7 @@ def test_a_feature_named_id_may_have_any_order(name, column, noted):
     assert (f"a feature, '{name}', that numbers the rows" in notes) == noted
 
 
+@pytest.mark.slow
 def test_features_in_another_order_than_labels_are_asked_about(caplog):
     """Where no point of a curve is better than a guess."""
     rng = np.random.default_rng(0)

@@ -73,6 +73,7 @@ def test_all_rows_leave_one_out(intercept, labels, lam):
         assert point.classification_error == pytest.approx(wrong(y, expected), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "samples", "lam"), [("hinge", 200, 0.1), ("logistic", 50, 0.01)])
 def test_a_point_alone_is_that_of_a_curve(loss, samples, lam):
     """Of large features, where ridge regression is far from other losses."""

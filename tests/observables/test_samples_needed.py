@@ -65,6 +65,7 @@ def test_errors_that_rise_on_the_way_count_to_their_last_fall(sample):
     assert needed.samples > 16
 
 
+@pytest.mark.slow
 def test_a_rise_within_the_scatter_of_rows_does_not_count_and_is_noted():
     """Next to all rows the error is that of nearly one readout: it turns, by less than it
     scatters."""
@@ -288,6 +289,7 @@ def test_no_point_is_solved(sample):
     assert needed.plot().lines
 
 
+@pytest.mark.slow
 def test_the_best_penalty_is_searched_past_unsolved_points(sample, monkeypatch):
     at = dict(lam="best", test_error=1.05, most=12)
     whole = samples_needed(sample, **at)

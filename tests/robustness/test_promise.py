@@ -30,6 +30,7 @@ def test_ridge_regression(number):
     keeps_its_promise("ridge", number, 1.0)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=4, derandomize=True)
 @given(NUMBERS)
 def test_other_losses(number):
@@ -44,6 +45,7 @@ def test_many_points(kind, number):
     keeps_its_promise(kind, number, 3.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "limit"), [(287, 2.0), (149, 1.5)])
 def test_a_point_takes_no_more_than_its_time(number, limit):
     """With a million nodes, and with a trained bias, of whose scan each solution has a share.

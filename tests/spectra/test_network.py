@@ -78,6 +78,7 @@ def test_batch_contour(student, target, alpha0, eta, noise, beta, alpha):
         assert found == pytest.approx(expected, rel=1e-8)
 
 
+@pytest.mark.slow
 def test_nodes_of_labels_are_the_cause_that_is_named():
     """After several steps, of several directions, or on given inputs labels are on no contour."""
     fields = dict(student="gelu", target="z1 + z1*z2")

@@ -125,6 +125,7 @@ def test_millions_of_nodes_take_little_memory():
     assert peak < 3e8
 
 
+@pytest.mark.slow
 def test_batches_that_take_long_are_refused():
     """Within the time limit of a point, of which they have three quarters."""
     step = GradientStep(

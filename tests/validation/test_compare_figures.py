@@ -131,6 +131,7 @@ def test_points_over_any_parameters_lie_on_their_lines():
     assert labels(ax)[0] == r"$\alpha_0 = 1$, $\tilde\eta = 1$"
 
 
+@pytest.mark.slow
 def test_lines_of_reused_samples_in_several_directions_have_few_points():
     """Each may take a second."""
     step = GradientStep(student="tanh", target="z1 + he2(z2)/2", alpha0=2, eta=1.0)

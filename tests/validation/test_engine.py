@@ -208,6 +208,7 @@ def children_of(pid):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc to look in")
 def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     code = (

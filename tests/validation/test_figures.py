@@ -92,6 +92,7 @@ def test_reused_samples():
     assert len(drawn("reuse", data).axes) == 8
 
 
+@pytest.mark.slow
 def test_narrow_panels_stay_on_the_canvas():
     """Those of reused samples have the longest titles, and a legend for each pair of errors."""
     size = {"dimension": 80, "seeds": 3}
