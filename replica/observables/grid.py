@@ -437,4 +437,6 @@ def _columns(
     else:
         block_results, interrupted = vars(evaluate(model, alpha, lam, **settings)), False
     columns = {name: block_results[name] for name in names} | {"interrupted": np.array(interrupted)}
-    return columns | {"status": np.array([status_text(status) for status in columns["status"]])}
+    statuses = columns["status"].tolist()
+    texts = {status: status_text(status) for status in {*statuses}}
+    return columns | {"status": np.array([texts[status] for status in statuses])}
