@@ -27,7 +27,7 @@ except ImportError:
 from solvers.results import ConvergenceError
 
 from . import observables
-from .given import FeatureSample
+from .given import FeatureSample, has_classes
 from .problem import MAX_NUMBER, axis, check_call, choice, flag
 
 __all__ = ["ProbeCurve"]
@@ -232,7 +232,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         """Number of training rows for an ``error``, of classes the classification error, all with
         ``best_alpha_``, which is not searched again: see :func:`replica.samples_needed`."""
         self._check_readout()
-        name = "classification_error" if observables.has_classes(self.sample_) else "test_error"
+        name = "classification_error" if has_classes(self.sample_) else "test_error"
         wanted: dict[str, Any] = {name: error, "lam": self.best_alpha_ / self.n_features_in_}
         most = self.sample_.most_by_rows if most is None else most
         needed = observables.samples_needed(self.sample_, **wanted, loss=self.loss, most=most)
@@ -258,12 +258,12 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         elif self.loss == "hinge":
             self.estimator_ = LinearSVC(loss="hinge", C=1 / alpha, max_iter=100_000, **same)
         else:
-            estimator_type = RidgeClassifier if observables.has_classes(self.sample_) else Ridge
+            estimator_type = RidgeClassifier if has_classes(self.sample_) else Ridge
             self.estimator_ = estimator_type(alpha=alpha, **same)
         several = bool(self.sample_.classes)
         class_names = np.array(self.sample_.classes)
         self.estimator_.fit(X, class_names[self.sample_.labels.argmax(axis=1)] if several else y)
-        if observables.has_classes(self.sample_):
+        if has_classes(self.sample_):
             self.classification_error_ = best_point.classification_error
             self.classes_ = class_names if several else self.estimator_.classes_
             self.confusion_ = best_point.confusion

@@ -13,8 +13,7 @@ import numpy as np
 from ..convex import Loss, loss
 from ..errors import InvalidArgument
 from ..files import file_and_name, read_array
-from ..given import FeatureSample, FirstLayer
-from ..observables import has_classes
+from ..given import FeatureSample, FirstLayer, has_classes
 from ..problem import asked, check_points, positive
 from .option_table import (
     BEST,

@@ -11,7 +11,7 @@ from solvers.resources import TIME_LIMIT
 
 from .. import observables
 from ..errors import InvalidArgument
-from ..given import FeatureSample
+from ..given import FeatureSample, has_classes
 from ..plotting import class_names, plot_curve
 from . import printing
 from .command_runner import DATASETS, Interrupted, TimeLimit, Tolerance, command
@@ -121,7 +121,7 @@ def answer_readout(
     model, typed_points, loss, columns_taken = parse_given(options, best=True)
     asks_best = isinstance(typed_points["lam"], str)
     is_one_point = all(np.size(values) == 1 for values in typed_points.values())
-    if confusion and not (observables.has_classes(model) and is_one_point):
+    if confusion and not (has_classes(model) and is_one_point):
         allowed_option = "of labels that are classes, or -1 and 1, at one --samples and --lam"
         raise InvalidArgument("confusion", None, allowed_option)
     solve_options: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
@@ -192,7 +192,7 @@ def _reach(options: Options, output: Output, reach: float, most: Any, time_limit
     typed_lam = points["lam"] if isinstance(points["lam"], str) else points["lam"].tolist()
     if len(typed_lam) > 1 and typed_lam != BEST:
         raise InvalidArgument("lam", options["lam"], "one number with --reach, or best")
-    of_classes = observables.has_classes(model)
+    of_classes = has_classes(model)
     error = "classification_error" if of_classes else "test_error"
     observables.wanted_error("reach", reach, model if of_classes else None)
     penalty: dict[str, Any] = {"lam": typed_lam if typed_lam == BEST else typed_lam[0]}

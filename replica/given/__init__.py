@@ -7,6 +7,7 @@ from .evaluate_readout import (
     check_memory,
     errors_at,
     evaluate_readout,
+    has_classes,
 )
 from .first_layer import FirstLayer
 from .gaussian import FeatureMoments

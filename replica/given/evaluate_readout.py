@@ -44,6 +44,11 @@ UNKNOWN_POINT = dict.fromkeys([*ERRORS, *Freedom._fields, "residual"], np.nan)
 UNKNOWN_POINT |= {"quadrature_error": np.inf, "iterations": 0, "strata": 0, "directions": 0}
 
 
+def has_classes(model: Given) -> bool:
+    """True if outputs name a class: labels are +-1, or one of several."""
+    return model.binary or bool(getattr(model, "classes", None))
+
+
 class ReadoutPoints(NamedTuple):
     """Theory of the readout at P points.
 

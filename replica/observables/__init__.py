@@ -21,7 +21,6 @@ from .readout_curves import (
     UNCENTRED,
     beyond,
     classes_of,
-    has_classes,
     notes_of,
     notes_on,
     refuse_limit_options,

@@ -14,11 +14,19 @@ from solvers.results import Array, Status
 
 from ..convex import Loss
 from ..errors import InvalidArgument, shorten_list
-from ..given import TOLERANCE, FeatureMoments, FeatureSample, Given, ReadoutPoints, evaluate_readout
+from ..given import (
+    TOLERANCE,
+    FeatureMoments,
+    FeatureSample,
+    Given,
+    ReadoutPoints,
+    evaluate_readout,
+    has_classes,
+)
 from ..problem import SpikedRandomFeatures, check_call
 from ..saddle_point import ERRORS
 from .evaluate_model import LABELS_NEEDED
-from .row_fits import FITTED, has_classes
+from .row_fits import FITTED
 
 # Residual degrees of freedom of strata: docs/theory.md 20 says what they were found on.
 FEWEST_DEGREES = 40.0

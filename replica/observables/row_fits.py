@@ -15,7 +15,7 @@ from solvers.results import Array, ConvergenceError
 from ..convex import Loss
 from ..errors import InvalidArgument
 from ..fit import fit_convex_readout, fit_ridge, misclassified, predict, squared_error
-from ..given import FeatureSample, Given
+from ..given import FeatureSample, Given, has_classes
 
 FITTED = "test_error", "loss_error", "classification_error"  # errors that fits have, too
 # Fits go on, twice as many each time, until all errors are known to that part of themselves, with
@@ -26,11 +26,6 @@ MOST_OF_OTHER_LOSSES = 64  # a fit takes some 10 to 50 ms, however few its rows
 # fewest may.  Of a loss other than the square a fit has some thirty steps.
 WORK, MOST_WORK, NEWTON_STEPS = 1e10, 1e11, 30
 MOST_TESTED = 2000  # rows that a fit is tested on
-
-
-def has_classes(model: Given) -> bool:
-    """True if outputs name a class: labels are +-1, or one of several."""
-    return model.binary or bool(getattr(model, "classes", None))
 
 
 def fitted_errors(model: Given, samples: Any, lam: Any, loss: Loss) -> dict[str, Array]:

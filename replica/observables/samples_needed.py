@@ -16,7 +16,7 @@ from solvers.results import Array
 from ..convex import loss as as_loss
 from ..display import Displayed, Progress, progress_callback, reasons_text
 from ..errors import InvalidArgument
-from ..given import FeatureSample, Given
+from ..given import FeatureSample, Given, has_classes
 from ..plotting import BARS, add_legend, plot_curve
 from ..problem import MAX_NUMBER, check_call, number
 from .grid import solve_grid
@@ -27,7 +27,6 @@ from .readout_curves import (
     beyond,
     beyond_note,
     differs,
-    has_classes,
     notes_of,
     with_noted,
 )
