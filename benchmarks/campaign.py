@@ -26,7 +26,6 @@ from typer import Option
 
 import replica
 from replica.files import write_file
-from replica.observables import evaluate_model
 from replica.saddle_point import ridge
 from solvers import resources
 from solvers.quadrature import QuadratureError
@@ -53,7 +52,7 @@ def warm() -> None:
     """What a process does once: imports, and the compiled kernel.  Time limits count the
     processor's seconds, so that other work on the machine flags no point."""
     warnings.simplefilter("ignore")
-    resources.monotonic = evaluate_model.monotonic = time.process_time
+    resources.monotonic = time.process_time
     ridge.calls_of_one_group[0] = 1000
     drawn("networks", 0).solve(drawn("networks", 0).model())
 

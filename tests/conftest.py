@@ -35,5 +35,4 @@ def patience(request, monkeypatch):
     """Give calls in slow tests four times their ``time_limit``: these pin answers, which a server
     at a third of the speed is to find, too.  Those of tests/robustness take what they say."""
     if request.node.get_closest_marker("slow") and "robustness" not in request.node.path.parts:
-        for module in ("solvers.resources", "replica.observables.evaluate_model"):
-            monkeypatch.setattr(f"{module}.monotonic", lambda: time.monotonic() / 4)
+        monkeypatch.setattr("solvers.resources.monotonic", lambda: time.monotonic() / 4)

@@ -14,7 +14,6 @@ of the lowest.
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
-from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -89,10 +88,10 @@ def evaluate(
         return _at_own_dimension(model, alpha, lam, quadrature_tol, time_limit)
     if model.reuse:
         return evaluate_reused(model, alpha, lam, *model_settings)
-    if model.train_bias:
-        with deadline(time_limit * len(alpha)):
+    with deadline(time_limit * len(alpha)):
+        if model.train_bias:
             return _at_trained_bias(model, alpha, lam, *model_settings)
-    return evaluate_at_bias(model, alpha, lam, *model_settings)
+        return evaluate_at_bias(model, alpha, lam, *model_settings)
 
 
 def _at_own_dimension(
@@ -147,7 +146,8 @@ def _at_trained_bias(
     ) -> tuple[Evaluation, Array]:
         """Some points at one bias; their training objectives and slopes, (2, P)."""
         biased_model, a, b = model.with_bias(bias, train_bias=True), alpha[rows], lam[rows]
-        result = evaluate_at_bias(biased_model, a, b, loss, tol, seconds)
+        with deadline(seconds * len(rows)):
+            result = evaluate_at_bias(biased_model, a, b, loss, tol, seconds)
         bias_objective = training_objective(result.train_loss, result.overlaps, a, b, model.beta)
         return result, np.array([bias_objective, result.slope])
 
@@ -185,25 +185,23 @@ def evaluate_at_bias(
     time_limit: float = TIME_LIMIT,
 ) -> Evaluation:
     """Solutions at the points (alpha[i], lam[i]), arrays (P,), and at the model's bias, whether or
-    not a bias is trained; to the quadrature tolerance ``tol``, or that of the loss, within
-    ``time_limit`` seconds a point."""
+    not a bias is trained; to the quadrature tolerance ``tol``, or that of the loss, before the
+    deadline.  What a single point takes alone has ``time_limit`` seconds."""
     classification_tolerance = 1e-8
     ridge_residual_tolerance = 1e-10
     is_ridge = loss.is_square and not model.labels.channel  # so this is ridge regression
     if tol is None:
         tol = RIDGE_QUADRATURE_TOLERANCE if is_ridge else LOSS_QUADRATURE_TOLERANCE
-    task, seconds = Task(model, loss, alpha, lam, tol), time_limit * len(alpha)
-    end_of_points = monotonic() + seconds
+    task = Task(model, loss, alpha, lam, tol)
     try:
-        with deadline(seconds):
-            with deadline(time_limit):
-                _ = model.geometry  # a network's rows, once for all points
-            if is_ridge:
-                evaluated, all_points = Evaluation(len(alpha)), np.arange(len(alpha))
-                solve_level = partial(_solve_ridge, task, evaluated)
-                solve_on_growing_tables(evaluated, all_points, solve_level, 1, table_at(model, 0))
-            else:
-                evaluated = solve_convex(task, time_limit)
+        with deadline(time_limit):
+            _ = model.geometry  # a network's rows, once for all points
+        if is_ridge:
+            evaluated, all_points = Evaluation(len(alpha)), np.arange(len(alpha))
+            solve_level = partial(_solve_ridge, task, evaluated)
+            solve_on_growing_tables(evaluated, all_points, solve_level, 1, table_at(model, 0))
+        else:
+            evaluated = solve_convex(task, time_limit)
     except GivenUp as given_up:
         evaluated = Evaluation(len(alpha))
         evaluated.flag(slice(None), given_up.status)
@@ -222,7 +220,7 @@ def evaluate_at_bias(
         class_tol = (
             classification_tolerance if is_ridge else min(classification_tolerance, tol / 10)
         )
-        with suppress(GivenUp), deadline(end_of_points - monotonic()):
+        with suppress(GivenUp):
             class_error = classification_error(model, evaluated.overlaps_at(class_rows), class_tol)
             evaluated.store(class_rows, classification_error=class_error)
     if len(table.kinds) != len(table.c):
