@@ -260,14 +260,25 @@ class RowStrata(Strata):
     ----------
     shares : (N,)
         1 / N.
-    features : (N, p)
+    features : (N, p), or (N, r)
+        Coordinates of the rows along ``axes``.
+    feature_count : int
+        p.
+    axes : (p, r), optional
+        Orthonormal columns that span the rows; of an intercept's constant feature there is none.
     """
 
     shares: Array
     features: Array
+    feature_count: int
+    axes: Array | None = None
 
     @property
     def width(self) -> int:
+        return self.feature_count
+
+    @property
+    def coordinates(self) -> int:
         return int(self.features.shape[1])
 
     def mix(self, weights: Array) -> Any:

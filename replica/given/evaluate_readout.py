@@ -129,8 +129,8 @@ def evaluate_readout(
 
 def check_memory(model: Given) -> None:
     """Raise ``InvalidArgument`` where twelve matrices (p, p), which a point takes, are more than
-    there is memory."""
-    neuron_bytes = 12 * 8.0 * model.width**2
+    there is memory; of fewer rows than features (N, N)."""
+    neuron_bytes = 12 * 8.0 * getattr(model, "coordinates", model.width) ** 2
     array_name = "weights" if isinstance(model, FirstLayer) else "features"
     fewer_neurons = f"of fewer neurons: these take {neuron_bytes / 1e9:.2g} GB of memory"
     check_bytes(neuron_bytes, array_name, f"{model.width} neurons", fewer_neurons)
@@ -260,7 +260,7 @@ def errors_at(stratified: Stratified, solved: Solved, loss: Loss) -> tuple[Array
     if C == 1 and (stratified.rows is None or by_row):  # moments of a sample have another readout
         _, T, a = solved.posterior
         T_diagonal = to_host(namespace(T).linalg.diagonal(T))
-        readout_squares = to_host(a)[0] ** 2 + T_diagonal / len(T_diagonal)
+        readout_squares = to_host(a)[0] ** 2 + T_diagonal / stratified.strata.width
         norm = float(readout_squares[: len(readout_squares) - stratified.intercept].sum())
     # other rows would have other errors
     stderrs = [np.std(x) / np.sqrt(s.slope.size) if by_row else np.nan for x in (each, class_error)]

@@ -67,12 +67,16 @@ def gaussian_strata(
     row: from a sample of so many ``rows``, or exact.
 
     With an intercept, which takes up a shift of each, features are centred, and a constant is
-    added.
+    added.  Fewer rows than features span as many directions at most, and the readout has no other.
     """
-    p, pad = mu.shape[1], (0, int(model.intercept))
+    p, pad, axes = mu.shape[1], (0, int(model.intercept)), None
     if model.intercept:
-        mu = np.pad(mu - shares @ mu, ((0, 0), pad), constant_values=1.0)
-    feature_strata: Strata = RowStrata(shares, mu)
+        mu = mu - shares @ mu
+    if joint is None and p > model.coordinates:
+        axes, row_coordinates = np.linalg.qr(mu.T)
+        mu = row_coordinates.T
+    mu = np.pad(mu, ((0, 0), pad), constant_values=1.0)
+    feature_strata: Strata = RowStrata(shares, mu, p + pad[1], axes)
     label_spread = np.zeros_like(h)
     if joint is not None:
         S, e = joint[:, :p, :p], joint[:, p:, :p].swapaxes(0, 1)

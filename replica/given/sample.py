@@ -144,6 +144,13 @@ class FeatureSample(Described):
         return int(self.features.shape[1])
 
     @property
+    def coordinates(self) -> int:
+        """Number of coordinates that the theory row by row takes: as many as rows, where these are
+        fewer than the features and always taken all."""
+        row_count = len(self.labels)
+        return min(self.width, row_count) if row_count <= FEWEST_ROWS else self.width
+
+    @property
     def class_of_row(self) -> Array:
         """Class of each row, (N,): its place in the order of classes, or for two its label +-1."""
         return self.labels.argmax(axis=1) if self.classes else self.labels
@@ -238,14 +245,22 @@ class FeatureSample(Described):
 
     def _row_strata(self, samples: float) -> Stratified:
         """Strata of one row each: all rows, or a random part of ``taken`` rows."""
-        phi, y, N = self.features, self.labels, int(self.taken(samples))
+        row_count, N = len(self.labels), int(self.taken(samples))
         if samples > self.most_by_rows:
             allowed = f"at most {MOST_ROWS} for several classes or outputs, or with strata=labels"
             raise InvalidArgument("samples", samples, allowed)
-        if len(y) > N:
-            random_rows = np.random.default_rng(0).permutation(len(y))[:N]
-            phi, y = phi[random_rows], y[random_rows]
-        return gaussian_strata(self, np.full(N, 1 / N), phi, self._target_rows(y), rows=N)
+        if row_count == N:
+            return self._all_rows
+        return self._strata_of(np.random.default_rng(0).permutation(row_count)[:N])
+
+    @cached_property
+    def _all_rows(self) -> Stratified:
+        return self._strata_of(np.arange(len(self.labels)))
+
+    def _strata_of(self, rows: Array) -> Stratified:
+        """Strata of one row each of these ``rows``."""
+        targets, N = self._target_rows(self.labels[rows]), len(rows)
+        return gaussian_strata(self, np.full(N, 1 / N), self.features[rows], targets, rows=N)
 
     def _target_rows(self, labels: Array) -> Array:
         """Labels (N,) or (N, C) as the P targets of readouts (P, N): one row an output, and for

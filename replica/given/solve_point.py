@@ -68,7 +68,7 @@ def solve_point(
         return _ridge_point(ridge, start, tol)
     if start is None:
         start = _ridge_point(ridge, None, 1e-3).posterior
-        feature_power = ridge.strata.trace(like(np.eye(ridge.strata.width), start.response))
+        feature_power = ridge.strata.trace(like(np.eye(ridge.strata.coordinates), start.response))
         if feature_power @ ridge.strata.shares > 100 * lam:  # ridge regression may be too far
             larger = solve_point(stratified, loss, samples, 10 * lam, None, 1e-2)
             start = larger.posterior if larger.status is Status.CONVERGED else start
@@ -78,10 +78,10 @@ def solve_point(
 
 def equations_of(stratified: Stratified, samples: float, lam: float) -> StrataEquations:
     """The equations of strata, of a sample's moments or of its rows, for the square loss."""
-    p = stratified.strata.width
-    penalties = np.full(p, lam)
+    p, coordinates = stratified.strata.width, stratified.strata.coordinates
+    penalties = np.full(coordinates, lam)
     if stratified.intercept:  # its feature is the last; the others are over the root of one more
-        penalties = lam * (p - 1) / p * (np.arange(p) < p - 1)
+        penalties = lam * (p - 1) / p * (np.arange(coordinates) < coordinates - 1)
     moment_equations = SampledEquations if stratified.rows else StrataEquations
     equation_type = RowEquations if isinstance(stratified.strata, RowStrata) else moment_equations
     drawn = samples / stratified.rows if stratified.rows else 0.0

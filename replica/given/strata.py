@@ -62,6 +62,12 @@ class Strata(Protocol):
     def width(self) -> int:
         """Number p of features."""
 
+    @property
+    def coordinates(self) -> int:
+        """Number of coordinates that features are given by: p, unless they span fewer directions,
+        of which all matrices and vectors below are then."""
+        return self.width
+
     def mix(self, weights: Array) -> Any:
         """Weighted sum of second moments over strata, sum_nu w (S + mu mu^T), (p, p)."""
 

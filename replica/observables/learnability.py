@@ -96,9 +96,11 @@ def _learned_parts(readouts: ReadoutPoints, samples: float, lam: float, targets:
     strata = ridge_equations.strata
     V = ridge_equations.response_of_square(strata.positive(strata.trace(G)))
     kept_residual, learned_parts = ridge_equations.left(1 / (1 + V), V), np.empty(len(targets))
+    if (axes := getattr(strata, "axes", None)) is not None:
+        targets = targets @ axes
     if readouts.given.intercept:  # its feature takes the mean of f*
         feature_mean = to_host(strata.mix_vectors(strata.shares, 0 * strata.shares))
-        *feature_means, feature_constant = feature_mean.reshape(-1, strata.width)[0]
+        *feature_means, feature_constant = feature_mean.reshape(-1, strata.coordinates)[0]
         targets = np.column_stack([targets, -(targets @ feature_means) / feature_constant])
     for i, target_x in enumerate(targets):
         check_time()

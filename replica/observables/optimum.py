@@ -201,10 +201,11 @@ def _search_given(model: Given, at: dict[str, Any], axis: Array, how: dict[str, 
     for ``minima``, but to their tolerance.  Of classes it takes no covariances of outputs."""
     searched_model, search_tol, search_rtol = model, how["quadrature_tol"], 1e-3
     unsolved: list[Any] = []
-    if isinstance(model, FeatureSample) and model.by_rows(at["samples"]):
-        # there are no strata to refine: iterations are stopped at 2e-3 of what they change
-        searched_model, search_tol = replace(model, classes=() if model.classes else None), 0.02
-        search_rtol = 1e-4
+    if isinstance(model, FeatureSample):  # there are no strata to refine
+        search_rtol = 1e-6
+        if model.by_rows(at["samples"]):  # iterations are stopped at 2e-4 of what they change
+            searched_model = replace(model, classes=() if model.classes else None)
+            search_tol, search_rtol = 2e-3, 1e-5
 
     def search_errors(x: Array) -> Array:
         search_grid = solve_grid(searched_model, lam=np.exp(x), **at, quadrature_tol=search_tol)

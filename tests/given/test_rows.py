@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
-from sklearn.linear_model import RidgeCV
+from sklearn.linear_model import RidgeClassifier, RidgeCV
+from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
 import validation
 from replica import (
     FeatureSample,
     InvalidArgument,
     gradient,
+    learnability,
     learning_curve,
     optimal_lambda,
     solve,
@@ -89,6 +91,40 @@ def test_a_point_alone_is_that_of_a_curve(loss, samples, lam):
     assert point.classification_error == pytest.approx(expected, rel=1e-3)
 
 
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("loss", "samples"), [("square", 20), ("square", 50), ("hinge", 30)])
+def test_more_features_than_rows_are_as_many_coordinates_as_rows(loss, samples, intercept):
+    """A penalty of the same norm: lam is over p, and the coordinates of 50 rows are 50."""
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((50, 3000)) * np.arange(1, 3001) ** -0.5
+    y = np.sign(features[:, 0] + 0.3 * rng.standard_normal(50))
+    wide = FeatureSample(features=features, labels=y, intercept=intercept)
+    directions, sizes, _ = np.linalg.svd(features, full_matrices=False)
+    narrow = FeatureSample(features=directions * sizes, labels=y, intercept=intercept)
+    point = solve(wide, samples=samples, lam=0.01, loss=loss)
+    expected = solve(narrow, samples=samples, lam=0.01 * 60, loss=loss)
+    for name in ("test_error", "train_error", "kappa", "squared_norm"):
+        # iterations of variances end at 5e-7, of other losses at 5e-7 of the unknowns
+        assert getattr(point, name) == pytest.approx(getattr(expected, name), rel=1e-5)
+    assert point.converged
+    if loss == "square" and samples == 50:  # leave one out
+        fitted = RidgeClassifier(alpha=30, fit_intercept=intercept)
+        wrong_rows = cross_val_predict(fitted, features, y, cv=LeaveOneOut()) != y
+        assert point.classification_error == pytest.approx(np.mean(wrong_rows), abs=1e-12)
+
+
+def test_what_is_learned_of_more_features_than_rows():
+    """A direction that is one row, beside the same table with fewer coordinates."""
+    features = np.random.default_rng(0).standard_normal((30, 200))
+    wide = FeatureSample(features=features, labels=features[:, 0])
+    triangle = np.linalg.qr(features.T)[1].T
+    narrow = FeatureSample(features=triangle, labels=features[:, 0])
+    axes = np.linalg.solve(triangle, features)
+    found = learnability(wide, features[3], samples=20, lam=0.1)
+    expected = learnability(narrow, axes @ features[3], samples=20, lam=0.1 * 200 / 30)
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
 def test_the_best_penalty_of_a_nearly_level_error():
     """Without a penalty the error of this table is .07 % above the best one."""
     features, y = load_diabetes(return_X_y=True)
@@ -96,6 +132,19 @@ def test_the_best_penalty_of_a_nearly_level_error():
     alphas = np.geomspace(1e-4, 1, 400)
     beside = RidgeCV(alphas).fit(features, y)  # leave-one-out, too
     assert best.lam == pytest.approx(beside.alpha_ / 10, rel=0.15)  # features are centred once
+    assert not best.at_edge
+
+
+@pytest.mark.parametrize("samples", [400, 800])
+def test_the_best_penalty_of_an_error_that_is_nearly_level(samples):
+    """Four features, at n = N and beyond: dips of 1e-4 and less, beside other penalties."""
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((400, 4))
+    y = np.sign(features @ [1.0, 0.5, 0.2, 0.1] + 1.5 * rng.standard_normal(400))
+    sample = FeatureSample(features=features, labels=y, intercept=True)
+    best = optimal_lambda(sample, samples=samples)
+    others = learning_curve(sample, samples=samples, lam=np.geomspace(1e-8, 1e3, 23)).test_error
+    assert best.test_error <= float(others.min()) * (1 + 1e-7)
     assert not best.at_edge
 
 
