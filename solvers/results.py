@@ -51,7 +51,7 @@ class Status(Enum):
     TIME = "not converged: it took longer than it may (a larger time_limit gives it more seconds)"
     MEMORY = (
         "not converged: the nodes that resolve the point would take too much memory (a loss of "
-        "your own needs its kinks=)"
+        "your own needs its kinks=; replica-validate simulate draws networks)"
     )
     ALL_ROWS = (
         "not converged: all rows train, or nearly all, and too few are left to average over; take "

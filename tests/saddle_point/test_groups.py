@@ -293,3 +293,19 @@ def test_many_groups_are_solved_without_matrices(monkeypatch):
         assert found == pytest.approx(expected, rel=1e-11)
     moments = many.overlaps.Q1, usual.overlaps.Q1
     assert moments[0] == pytest.approx(moments[1], rel=1e-8, abs=1e-11)
+
+
+@pytest.mark.slow
+def test_nearly_dependent_offsets_have_singular_values(capfd):
+    """LAPACK's, of 72 offsets, were NaN at alpha = 1 alone, with a line on standard output."""
+    step = replica.GradientStep(
+        student="relu", target="sin", alpha0=4, eta=2, readout="gaussian", bias=[-1, 0, 1]
+    )
+    below, point, above = (
+        solve(step.srf(beta=1.0), alpha=alpha, lam=0.1) for alpha in (0.999, 1.0, 1.001)
+    )
+    # the curvature of the error over alpha is of order 1
+    for name in ("test_error", "train_error"):
+        beside = (getattr(below, name) + getattr(above, name)) / 2
+        assert getattr(point, name) == pytest.approx(beside, rel=1e-5)
+    assert capfd.readouterr().out == ""
