@@ -55,9 +55,10 @@ def few_products_note(models: Iterable[SpikedRandomFeatures], alpha: Array) -> s
     else empty."""
     fewest, at_d = np.inf, np.nan
     for model in models:
-        network = network_after_steps(model).on_fresh_samples.of_one_kind
         dimension = of_size(model).dimension
-        with suppress(InvalidArgument, QuadratureError, GivenUp):  # rows are not known
+        # the network has no theory, or its rows are not known
+        with suppress(InvalidArgument, QuadratureError, GivenUp):
+            network = network_after_steps(model).on_fresh_samples.of_one_kind
             if network.rows is not None and network.rows.one_kind:
                 fit_products = float(products_per_fit(network, alpha, dimension).min())
                 fewest, at_d = min((fewest, at_d), (fit_products, dimension))

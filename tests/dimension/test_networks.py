@@ -339,6 +339,16 @@ def test_the_price_of_m_alone_has_a_note():
     assert any(price in note for note in solve(network, **AT, loss="huber:1").notes)
 
 
+@pytest.mark.parametrize(
+    "fields", [dict(train_bias=True), dict(readout=[-1.0, 0.5], label_noise="student:3:0.3")]
+)
+def test_an_srf_whose_network_has_no_theory_has_notes(fields):
+    srf = GradientStep(student="tanh", target="sin", alpha0=4, eta=2, **fields).srf(beta=1.0)
+    point = solve(srf, alpha=1.0, lam=100.0)
+    assert np.isnan(point.network_difference)
+    assert any("finite_size_shift" in note for note in point.notes)
+
+
 @pytest.mark.parametrize("unknown", ["V1", "V2", "leverage"])
 def test_a_wrong_response_is_flagged(monkeypatch, unknown):
     """Off by a millionth, where Newton's method says that it has converged."""
