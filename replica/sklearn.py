@@ -293,6 +293,10 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
 
 def _sample(X: Any, y: Any, intercept: bool, classes: Any) -> FeatureSample:
     """The rows, or a refusal of X, y or classes."""
+    codes, names = np.asarray(y), np.asarray([] if classes is None else classes)
+    are_codes = codes.ndim == names.ndim == 1 and codes.dtype.kind in "iu"
+    if are_codes and not np.isin(codes, names).any() and np.isin(codes, range(names.size)).all():
+        classes = range(names.size)  # of cross_val_predict, which codes names
     try:
         return FeatureSample(features=X, labels=y, intercept=intercept, classes=classes)
     except InvalidArgument as error:

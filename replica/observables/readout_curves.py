@@ -74,14 +74,19 @@ GUESSED = (
     "a test error no better than a guess: too few samples, a lam far from the best, or features "
     "and labels in another order of rows"
 )
+NO_INTERCEPT = f"{GUESSED}; or no intercept: intercept=True (--intercept) trains one"
+MOST_FREQUENT = (
+    "a classification error no better than that of always answering the most frequent class: see "
+    "the confusion"
+)
 BEYOND_ROWS = (
     "more samples than rows: features are taken for Gaussian in each class, and errors are scaled "
     "to meet those of the rows, where both are known"
 )
 BEYOND_STRATA = "more samples than rows: features are taken for Gaussian in each stratum"
 BEST_AT_END = (
-    "a best lam that is at an end of the range searched: features of another scale, such as "
-    "StandardScaler's, have it inside"
+    "a best lam that is at an end of the range searched: none, or an infinite one, may be as good, "
+    "and features of another scale, such as StandardScaler's, may have it inside"
 )
 SOME_ROWS = (
     "a part of the rows, at random, stands for all: standard errors and the variance over samples "
@@ -121,19 +126,21 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
         return bool(np.any((error < least * guessed) | (error + 2 * error_bar < guessed)))
 
     is_guess: Any = UNCENTRED not in notes_of_all and not is_below("test_error", 0.98, guess)
-    is_square = (loss == "square") | (loss is None)
+    is_square, is_most_frequent = (loss == "square") | (loss is None), np.array(False)
     if has_classes(model):  # the only sign of a guess where outputs are no labels
         shares = np.unique(model.class_of_row, return_counts=True)[1] / len(model.labels)
-        is_guess = (is_guess | np.logical_not(is_square)) & np.logical_not(
-            is_below("classification_error", 0.9, 1 - shares.max())
-        )
+        is_most_frequent = np.array(not is_below("classification_error", 0.9, 1 - shares.max()))
+        is_guess = (is_guess | np.logical_not(is_square)) & is_most_frequent
+        is_most_frequent &= shares.max() > 0.7  # others have errors that nobody takes for small
     else:
         is_guess = is_guess & is_square
+    is_solved = by_rows & (residual_degrees > -np.inf)
     return notes_of_all | {
         FEW_DEGREES: few & np.logical_not(by_rows),
         FITS_DIFFER: differs(point_columns),
         FITS_ALONE: np.logical_not(point_columns["converged"]) & has_fits(point_columns),
-        GUESSED: by_rows & (residual_degrees > -np.inf) & is_guess,
+        GUESSED if model.intercept else NO_INTERCEPT: is_solved & is_guess,
+        MOST_FREQUENT: is_solved & is_most_frequent & np.logical_not(is_guess),
         beyond_note(model): beyond(model, samples),
         SOME_ROWS: by_rows & (model.taken(samples) < len(model.labels)),
     }

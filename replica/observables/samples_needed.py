@@ -24,6 +24,7 @@ from .learning_curve import BEST, at_best
 from .readout_curves import (
     BEST_AT_END,
     FITS_DIFFER,
+    MOST_FREQUENT,
     beyond,
     beyond_note,
     differs,
@@ -226,6 +227,7 @@ def samples_needed(
     # the number tried below the answer counts, too: with more samples a note ends
     nearby_tried = slice(max(nearest_tried - 1, 0), nearest_tried + 1)
     noted = notes_of(model, solved_curve)
+    noted.pop(MOST_FREQUENT, None)  # of the error to reach: below
     if FITS_DIFFER in noted:  # of this error
         noted[FITS_DIFFER] = solved_curve.converged & differs(solved_curve, [error])
     notes = [note for note, has_note in noted.items() if has_note.values[nearby_tried].any()]

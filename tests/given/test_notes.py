@@ -14,7 +14,7 @@ from replica import (
     samples_needed,
     solve,
 )
-from replica.observables.readout_curves import FITS_DIFFER
+from replica.observables.readout_curves import FITS_DIFFER, MOST_FREQUENT, NO_INTERCEPT
 from replica.plotting import plot_curve, plot_optima
 from solvers.results import Status
 from tests import legends
@@ -184,6 +184,28 @@ def test_features_in_another_order_than_labels_are_asked_about(caplog):
     assert "a guess" not in repr(given_up)
     logistic = dict(samples=200, lam=1e-3, loss="logistic")  # whose outputs are no labels
     assert "a guess" not in repr(solve(replace(sample, labels=labels), **logistic))
+
+
+@pytest.mark.parametrize(("share", "noise", "noted"), [(0.05, 1.2, True), (0.2, 0.1, False)])
+def test_a_classifier_that_answers_one_class_is_noted(share, noise, noted, caplog):
+    """One in 20 rows is positive, by a weak feature: the squared error falls below a guess's."""
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((1000, 25))
+    score = features[:, 0] + noise * rng.standard_normal(1000)
+    sample = FeatureSample(features=features, labels=score > np.quantile(score, 1 - share))
+    learning_curve(replace(sample, intercept=True), samples=500, lam=1)
+    assert (MOST_FREQUENT in caplog.text) == noted
+
+
+def test_a_missing_intercept_is_a_cause_of_a_guess():
+    rng = np.random.default_rng(0)
+    features = 5 + rng.standard_normal((200, 4))
+    y = np.where(features[:, 0] + 3 * rng.standard_normal(200) > 5, 1, -1)
+    notes = [
+        " ".join(solve(FeatureSample(features=features, labels=y), samples=9, lam=lam).notes)
+        for lam in (0.1, 1e-3)
+    ]
+    assert any(NO_INTERCEPT in note for note in notes)
 
 
 def test_no_guess_has_classes_right():

@@ -9,7 +9,7 @@ from sklearn.base import is_classifier
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, RidgeClassifierCV, RidgeCV
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
@@ -386,3 +386,17 @@ def test_scikit_learn_is_optional():
     found = python("-c", code, check=True)
     sentence = "needs scikit-learn: python3 -m pip install '.[sklearn]' in the clone"
     assert found.stdout.splitlines() == ["False", f"replica.sklearn {sentence}"]
+
+
+@pytest.mark.parametrize("names", [["no", "yes"], ["cat", "dog", "emu"]])
+def test_outputs_of_cross_validation(names):
+    """scikit-learn has codes in the place of names there, of which ``classes`` are none."""
+    rng = np.random.default_rng(0)
+    y = rng.choice(names, 90)
+    X = rng.standard_normal((90, 5)) + 2 * (y == names[-1])[:, None]
+    probe = ProbeCurve(alphas=[1.0], train_sizes=[72], classes=np.unique(y))
+    found, expected = (
+        cross_val_predict(one, X, y, cv=5, method="decision_function")
+        for one in (probe, RidgeClassifier(alpha=1.0))
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-9)  # the same estimator
