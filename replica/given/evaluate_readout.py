@@ -63,6 +63,8 @@ class ReadoutPoints(NamedTuple):
         The strata of the last point, where it is known.
     confusion : (C, C) or None
         Shares of the answers to each class, at the last point.
+    row_errors : (2, N) or None
+        Test and classification error of each row, at the last point, where all rows are strata.
     interrupted : bool
         Whether Ctrl-C ended the computation.
     """
@@ -71,6 +73,7 @@ class ReadoutPoints(NamedTuple):
     last: Posterior | None = None
     given: Stratified | None = None
     confusion: Array | None = None
+    row_errors: Array | None = None
     interrupted: bool = False
 
 
@@ -208,7 +211,7 @@ class _Point:
             all_rows = rows and self.samples >= rows * (NEARLY_ALL if self.loss.kinks else 1.0)
             raise GivenUp(Status.ALL_ROWS if all_rows else point_solution.status)
         self.start = point_solution.posterior
-        point_errors, confusion = errors_at(stratified, point_solution, self.loss)
+        point_errors, confusion, each_row = errors_at(stratified, point_solution, self.loss)
         moments, field = stratified.moments, point_solution.field
         # the test error's rounding is at most the sum of the moduli of all terms of (20.4), times
         # the relative accuracy of the moments
@@ -218,7 +221,7 @@ class _Point:
             raise GivenUp(Status.ROUNDING)
         columns = dict(zip(ERRORS, point_errors, strict=True)) | point_solution.freedom._asdict()
         columns |= {"strata": stratified.strata.shares.size, "residual": point_solution.residual}
-        return ReadoutPoints(columns, point_solution.posterior, stratified, confusion)
+        return ReadoutPoints(columns, point_solution.posterior, stratified, confusion, each_row)
 
 
 def _largest_change(coarse: ReadoutPoints, fine: ReadoutPoints) -> float:
@@ -230,9 +233,11 @@ def _largest_change(coarse: ReadoutPoints, fine: ReadoutPoints) -> float:
     return float(np.nanmax(changes))
 
 
-def errors_at(stratified: Stratified, solved: Solved, loss: Loss) -> tuple[Array, Array | None]:
-    """The ``ERRORS`` of a solution, sums over outputs, and of classes the confusion matrix.
-    Eqs. (20.5), (22.12)"""
+def errors_at(
+    stratified: Stratified, solved: Solved, loss: Loss
+) -> tuple[Array, Array | None, Array | None]:
+    """The ``ERRORS`` of a solution, sums over outputs; of classes the confusion matrix; and test
+    and classification error of each row.  Eqs. (20.5), (22.12)"""
     moments, labels, field = stratified.moments, stratified.labels, solved.field
     s, C = ridge_scores(moments, field), moments.outputs
     test, train_error = (float(label_error[:C].sum()) for label_error in ridge_errors(moments, s))
@@ -262,6 +267,8 @@ def errors_at(stratified: Stratified, solved: Solved, loss: Loss) -> tuple[Array
         T_diagonal = to_host(namespace(T).linalg.diagonal(T))
         readout_squares = to_host(a)[0] ** 2 + T_diagonal / stratified.strata.width
         norm = float(readout_squares[: len(readout_squares) - stratified.intercept].sum())
+    row_errors = np.array(np.broadcast_arrays(each, class_error))
     # other rows would have other errors
-    stderrs = [np.std(x) / np.sqrt(s.slope.size) if by_row else np.nan for x in (each, class_error)]
-    return np.array([test, *of_loss, missed, solved.variance, norm, *stderrs]), confusion
+    stderrs = row_errors.std(axis=1) / np.sqrt(s.slope.size) if by_row else 2 * [np.nan]
+    point_errors = np.array([test, *of_loss, missed, solved.variance, norm, *stderrs])
+    return point_errors, confusion, row_errors if by_row else None

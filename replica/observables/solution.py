@@ -123,6 +123,11 @@ class Solution(Displayed):
     confusion : (C, C) or None
         Shares of the answers, of the rows of each class; classes in their order, two as -1 and
         +1.  Rows sum to 1, and are NaN of a class without inputs.
+    row_errors : (2, N) or None
+        Of a FeatureSample row by row: test error and, of classes, classification error of each row,
+        where it does not train; their means are the errors above.  Of two tables of the same rows
+        the mean of the differences, and its standard error, say which is better.  None where a
+        part of the rows stands for all.
     """
 
     model: Any
@@ -155,6 +160,7 @@ class Solution(Displayed):
     strata: int = 0
     directions: int = 0
     confusion: Array | None = None
+    row_errors: Array | None = None
 
     @cached_property
     def finite_size_shift(self) -> float:
@@ -407,4 +413,8 @@ def solve_layer(
     points = layer_points(model, readout_samples, layer_lam, layer_loss, quadrature_tol, time_limit)
     layer_point = {"samples": readout_samples.item(), "lam": layer_lam.item(), "loss": layer_loss}
     point_columns = {samples_name: column.item() for samples_name, column in points.columns.items()}
-    return Solution(model=model, **layer_point, **point_columns, confusion=points.confusion), points
+    of_point: dict[str, Any] = {"confusion": points.confusion}
+    row_count = len(model.labels) if isinstance(model, FeatureSample) else 0
+    if points.row_errors is not None and points.row_errors[0].size == row_count:
+        of_point["row_errors"] = points.row_errors
+    return Solution(model=model, **layer_point, **point_columns, **of_point), points

@@ -192,9 +192,9 @@ def test_a_point_whose_columns_strata_change_is_flagged(after_step, monkeypatch)
     known = module.errors_at
 
     def corrupted(given, *at):
-        errors, confusion = known(given, *at)
+        errors, *others = known(given, *at)
         errors[module.ERRORS.index("squared_norm")] *= 1 + given.strata.shares.size / 1000
-        return errors, confusion
+        return errors, *others
 
     monkeypatch.setattr(module, "errors_at", corrupted)
     point = replica.solve(layer, samples=300, lam=0.1)

@@ -68,11 +68,15 @@ def test_all_rows_leave_one_out(intercept, labels, lam):
     sample = FeatureSample(features=features, labels=y, intercept=intercept)
     point = solve(sample, samples=90, lam=lam, quadrature_tol=1e-8)
     assert point.test_error == pytest.approx(np.mean((y - expected) ** 2), rel=1e-12)
+    np.testing.assert_allclose(point.row_errors[0], (y - expected) ** 2, rtol=1e-9)
     assert point.readout_variance == pytest.approx(0, abs=1e-12)
     everything = y - columns @ fit(columns, y)
     assert point.train_error == pytest.approx(np.mean(everything**2), rel=1e-12)
     if labels == "signs":
         assert point.classification_error == pytest.approx(wrong(y, expected), abs=1e-12)
+        # a row without features has the output 0
+        of_rows = np.where(np.abs(expected) < 1e-12, 0.5, y * expected < 0)
+        np.testing.assert_allclose(point.row_errors[1], of_rows, atol=1e-12)
 
 
 @pytest.mark.slow

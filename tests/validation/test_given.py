@@ -8,6 +8,8 @@ import pytest
 from replica import GradientStep, learning_curve, solve
 from replica.convex import loss
 from replica.given import FeatureSample, FirstLayer, evaluate_readout
+from replica.observables.readout_curves import FITS_DIFFER
+from tests.given.test_row_fits import one_hot
 from tests.legends import labels
 from validation import compare, draw, first_layer, simulate
 from validation.comparisons.agreement_checks import Check
@@ -175,3 +177,9 @@ def test_squared_errors_of_a_loss_of_the_margin_are_not_judged(loss, judged):
     assert off.disagrees == judged
     assert ("test error" in off.verdict) == judged
     assert "test_error" in off.columns
+
+
+def test_fits_that_are_off_the_theory_are_told_beside_few_draws():
+    """Few draws agree with it, and hundreds of fits do not."""
+    found = compare(one_hot(5), samples=[100], lam=0.1 / 45, seeds=8, rng=0)
+    assert any(FITS_DIFFER in note for note in found.notes)

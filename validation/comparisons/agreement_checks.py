@@ -347,5 +347,5 @@ def theory_at(
     shape = [axis.size for axis in simulation.axes.values()]
     # of the first layer of a draw samples are needed, where the axes have alpha
     axes = simulation.axes | {"samples": simulation.samples}
-    theory, notes = solved(model, axes, simulation.loss, time_limit)
+    theory, notes = solved(model, axes, simulation.loss, time_limit, fits=True)
     return {name: theory[name].reshape(shape) for name in simulation.errors}, notes

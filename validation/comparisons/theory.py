@@ -202,10 +202,14 @@ def is_srf_of_networks(simulation: Simulation, theory: Theory) -> bool:
 
 
 def solved(
-    model: Solvable, axes: Mapping[str, Array], loss: Loss, time_limit: float = TIME_LIMIT
+    model: Solvable,
+    axes: Mapping[str, Array],
+    loss: Loss,
+    time_limit: float = TIME_LIMIT,
+    fits: bool = False,
 ) -> tuple[dict[str, Array], list[str]]:
     """Columns (P,) of the theory on a grid of alpha or samples, and lam; and notes on given layers,
-    without those by fits, which a simulation is."""
+    with those by ``fits`` to random rows, of which there are more than of draws, or without."""
     # of the first layer of a draw the axes of points have alpha
     name = "samples" if isinstance(model, Given) and "samples" in axes else "alpha"
     theory_points: dict[str, Any] = {name: axes[name], "lam": axes["lam"]}
@@ -213,7 +217,7 @@ def solved(
     theory_grid.log_unsolved()
     if not isinstance(model, Given):
         return dict(theory_grid.columns), []
-    theory_curve = theory_grid.dataset(fits=False)
+    theory_curve = theory_grid.dataset(fits=fits)
     theory_columns = {str(name): variable.values.ravel() for name, variable in theory_curve.items()}
     return theory_columns, notes_on(model, theory_curve)
 
