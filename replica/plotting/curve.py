@@ -78,6 +78,7 @@ class LineFigure(NamedTuple):
         self._draw_bands()
         self._mark_exceptions()
         self.mark_noted(self.curve)
+        self._draw_fits()
 
     def _draw_bands(self) -> None:
         """Shade two standard errors over rows around each line, if there are any."""
@@ -118,6 +119,25 @@ class LineFigure(NamedTuple):
             values = curve[self.name].where(noted_marks).sel(line.at)
             figure_elements.draw_noted(self.ax, curve[self.abscissa], values, color=line.colour)
         figure_elements.draw_noted(self.ax, [], [], color="0.3", label="may be off: see its note")
+
+    def _draw_fits(self) -> None:
+        """Draw errors of fits to random rows where those of the theory have a note, or are not
+        known."""
+        fitted = f"fitted_{self.name}"
+        if fitted not in self.curve:
+            return
+        is_drawn = self.curve[self.name].isnull() | (self.curve["noted"] > 0)
+        is_drawn &= self.curve[fitted].notnull()
+        if not is_drawn.any():
+            return
+        fits = self.curve[[fitted, f"{fitted}_stderr"]].where(is_drawn)
+        for line in self.lines:
+            means, stderr = (values.sel(line.at).values for values in fits.values())
+            style = {"marker": "D", "color": line.colour}
+            figure_elements.draw_points(self.ax, self.curve[self.abscissa], means, stderr, **style)
+        label = f"fits to random rows (±{figure_elements.BARS} s.e.)"
+        style = {"marker": "D", "color": "0.3", "label": label}
+        figure_elements.draw_points(self.ax, [], [], [], **style)
 
     @property
     def colour(self) -> Any:

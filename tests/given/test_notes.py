@@ -33,7 +33,10 @@ def test_points_with_a_note_are_drawn_open_and_the_best_penalty_is_said():
         line for line in ax.lines if line.get_marker() == "s" and len(line.get_xdata()) == 3
     ]
     assert np.isfinite(drawn.get_ydata()).tolist() == [True, True, False]
-    assert "may be off: see its note" in [text.get_text() for text in ax.get_legend().get_texts()]
+    assert {"may be off: see its note", "fits to random rows (±2 s.e.)"} < {*legends.labels(ax)}
+    fits = ax.containers[0][0].get_ydata()
+    expected = curve.fitted_classification_error.where(curve.noted).values
+    np.testing.assert_array_equal(fits, expected)
     assert "best" not in ax.get_ylabel()
     best = learning_curve(FeatureSample(features=features, labels=y), samples=[20, 60], lam="best")
     ax = plot_curve(best)
