@@ -88,6 +88,7 @@ def answer_curve(
             interrupted_text = "all points are solved, and their notes are not"
     grid = found.grid
     document = curve_document(grid)
+    document["problem"] |= dict.fromkeys(searched, BEST)
 
     def print_curve() -> None:
         printed_columns = printing.errors_first(grid.columns, request.loss)

@@ -171,11 +171,12 @@ class FeatureSample(Described):
     @cached_property
     def numbering_columns(self) -> list[int]:
         """Columns of features that number the rows, as an id does: whole numbers that rise in equal
-        steps, or, of a column named id or index, that all differ."""
+        steps, or, of a column named id or index, as customer_id is, that all differ."""
         feature_names = [str(name).lower() for name in self.columns] or [""] * self.width
         row_0, numbering = self.features[0], []
         for k in np.flatnonzero((row_0 == np.rint(row_0)) & (len(self.labels) > 2)).tolist():
-            is_id, x = feature_names[k] in ("id", "index"), self.features[:, k]
+            is_id = feature_names[k].replace("_", " ").split(" ")[-1] in ("id", "index")
+            x = self.features[:, k]
             steps = np.diff(np.sort(x) if is_id else x)
             are_whole = bool(((steps >= 1) & (steps == np.rint(steps))).all())
             numbering += [k] * (are_whole and (is_id or bool(np.ptp(steps) == 0)))

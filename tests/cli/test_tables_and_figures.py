@@ -190,7 +190,7 @@ def test_an_optimum_beside_unsolved_values_is_noted(capsys):
     assert "the best lam is beside values that were not solved, at which the test error" in noted
     assert "edge of the range" not in noted
     assert theory(f"curve {line} --dimension 250 --lam .3") == 1
-    assert "(take the limit, without --dimension, a dimension of some t" in capsys.readouterr().err
+    assert "(take the limit, without --dimension, a larger dimension" in capsys.readouterr().err
 
 
 def test_a_table_for_a_paper(tmp_path, capsys):
@@ -313,7 +313,7 @@ def test_the_best_penalty_and_rate_on_a_grid(tmp_path, capsys):
     assert (last["lam"], last["eta"]) == pytest.approx((0.155212, 4.81835), rel=1e-5)
     assert found["problem"] == {
         "student": "tanh", "target": "sin", "noise": 0.0, "beta": 1.0, "alpha0": [5.0, 20.0],
-        "theory": "srf",
+        "theory": "srf", "lam": "best", "eta": "best",
     }  # fmt: skip
     assert found["srf"] == {"r": None, "c": None, "gamma": None}
     capsys.readouterr()

@@ -160,6 +160,7 @@ def test_a_feature_that_numbers_the_rows_is_noted(column, noted, caplog):
     [
         ("ID", np.arange(60)[::-1], True), ("index", np.arange(60) ** 2, True),
         ("id", np.arange(60) % 59, False), ("id", np.arange(60) / 60, False),
+        ("customer_id", np.arange(60)[::-1], True), ("Lipid", np.arange(60)[::-1], False),
         ("row", np.arange(60) ** 2, False),
     ],
 )  # fmt: skip
