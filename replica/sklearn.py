@@ -295,10 +295,12 @@ def _sample(X: Any, y: Any, intercept: bool, classes: Any) -> FeatureSample:
     """The rows, or a refusal of X, y or classes."""
     codes, names = np.asarray(y), np.asarray([] if classes is None else classes)
     are_codes = codes.ndim == names.ndim == 1 and codes.dtype.kind in "iu"
-    if are_codes and not np.isin(codes, names).any() and np.isin(codes, range(names.size)).all():
-        classes = range(names.size)  # of cross_val_predict, which codes names
+    are_codes = are_codes and not np.isin(codes, names).all()
+    order = classes
+    if are_codes and np.array_equal(np.unique(codes), np.arange(names.size)):
+        order = range(names.size)  # of cross_val_predict, which codes names
     try:
-        return FeatureSample(features=X, labels=y, intercept=intercept, classes=classes)
+        return FeatureSample(features=X, labels=y, intercept=intercept, classes=order)
     except InvalidArgument as error:
         sklearn_name = {"features": "X", "labels": "y"}.get(error.name, error.name)
         allowed_y = error.allowed.replace("the labels", "y").replace("labels", "y")

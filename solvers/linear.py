@@ -61,9 +61,10 @@ def least_squares(design: Array, target: Array) -> Array:
     augmented = np.concatenate([scaled_columns, target[..., None]], axis=2)
     finite_system = np.isfinite(augmented).all(axis=(1, 2))
     R = np.asarray(np.linalg.qr(np.where(finite_system[:, None, None], augmented, 0.0), mode="r"))
+    triangle = R[:, :unknowns, :unknowns]
     # nothing beside columns of length 1, but LAPACK's singular values may become NaN of it
-    R[np.abs(R) < 1e-30] = 0.0
-    left_vectors, sigma, Vt = np.linalg.svd(R[:, :unknowns, :unknowns], full_matrices=False)
+    triangle = np.where(np.abs(triangle) < 1e-30, 0.0, triangle)
+    left_vectors, sigma, Vt = np.linalg.svd(triangle, full_matrices=False)
     kept_singular_values = np.where(sigma > 1e-10 * sigma[:, :1], sigma, np.inf)
     projection = (R[:, None, :unknowns, unknowns] @ left_vectors)[:, 0] / kept_singular_values
     scaled_solution = np.where(finite_system[:, None], (projection[:, None] @ Vt)[:, 0], np.nan)

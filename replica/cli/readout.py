@@ -36,8 +36,8 @@ Reach = Annotated[
     typer.Option(
         parser=one_error,
         metavar="ERROR",
-        help="An error such as 0.05, in the place of --samples: how many samples it needs.  Of "
-        "classes that of the classification, else the test error.  low and high are the numbers "
+        help="An error such as 0.05 or 5%, in the place of --samples: how many samples it needs.  "
+        "Of classes that of the classification, else the test error.  low and high are the numbers "
         "for the error less and plus two standard errors over test rows, as the band of --plot.",
     ),
 ]
@@ -206,7 +206,8 @@ def _reach(options: Options, output: Output, reach: float, most: Any, time_limit
     needed_row |= {name: getattr(needed, name) for name in needed_columns}
     of_band = {"low_and_high": observables.BAND_TEXT} if band_columns else {}
     points_row = needed_row | of_band | {"note": needed.note}
-    document: dict[str, Any] = {"problem": model.described, "points": [points_row]}
+    searched = {"lam": BEST} if typed_lam == BEST else {}
+    document: dict[str, Any] = {"problem": model.described | searched, "points": [points_row]}
     needed_text = f"lam {needed.lam:.4g}, " if np.isfinite(needed.lam) else ""
     needed_text += f"samples {needed._facts()['samples']}"
 

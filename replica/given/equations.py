@@ -261,17 +261,14 @@ class RowStrata(Strata):
     shares : (N,)
         1 / N.
     features : (N, p), or (N, r)
-        Coordinates of the rows along ``axes``.
+        Of rows that span r directions at most, coordinates along these, in any basis.
     feature_count : int
         p.
-    axes : (p, r), optional
-        Orthonormal columns that span the rows; of an intercept's constant feature there is none.
     """
 
     shares: Array
     features: Array
     feature_count: int
-    axes: Array | None = None
 
     @property
     def width(self) -> int:

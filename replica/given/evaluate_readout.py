@@ -7,6 +7,7 @@ nodes, and more Hermite degrees.  docs/theory.md 20
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,6 +100,7 @@ def evaluate_readout(
         samples than the rows allow.
     """
     check_memory(model)
+    stratify = lru_cache(maxsize=1)(model.stratified)  # penalties share the strata
     unsolved_point = UNKNOWN_POINT | {"converged": False, "status": Status.INTERRUPTED}
     rows: list[dict[str, Any]] = [unsolved_point] * len(samples)
     start_readout, found = None, ReadoutPoints({})
@@ -110,7 +112,7 @@ def evaluate_readout(
             try:
                 # what overflows is found out, and flagged
                 with deadline(time_limit), np.errstate(all="ignore"):
-                    found = point.settle(model)
+                    found = point.settle(model, stratify)
             except GivenUp as given_up:
                 point_status = given_up.status
             except InvalidArgument as refusal:
@@ -132,8 +134,10 @@ def evaluate_readout(
 
 def check_memory(model: Given) -> None:
     """Raise ``InvalidArgument`` where twelve matrices (p, p), which a point takes, are more than
-    there is memory; of fewer rows than features (N, N)."""
-    neuron_bytes = 12 * 8.0 * getattr(model, "coordinates", model.width) ** 2
+    there is memory; of fewer rows than features (N, N), and three copies of the rows."""
+    neuron_bytes = 12 * 8.0 * model.width**2
+    if isinstance(model, FeatureSample) and model.coordinates < model.width:
+        neuron_bytes = 8.0 * (12 * model.coordinates**2 + 3 * model.features.size)
     array_name = "weights" if isinstance(model, FirstLayer) else "features"
     fewer_neurons = f"of fewer neurons: these take {neuron_bytes / 1e9:.2g} GB of memory"
     check_bytes(neuron_bytes, array_name, f"{model.width} neurons", fewer_neurons)
@@ -158,16 +162,17 @@ class _Point:
     start: Posterior | None
     account: dict[str, Any] = field(default_factory=UNKNOWN_POINT.copy)
 
-    def settle(self, model: Given) -> ReadoutPoints:
+    def settle(self, model: Given, stratify: Callable[[float], Any]) -> ReadoutPoints:
         """Errors on strata of so many special directions that one more changes little, with more
-        and more nodes until errors agree with those on coarser strata.
+        and more nodes until errors agree with those on coarser strata.  What has one level of
+        strata has those of ``stratify``, at a number of samples.
 
         Raises ``GivenUp`` where that is not reached.
         """
         rough_share = 0.2  # of the tolerance, that errors are known to which are only compared
         if not isinstance(model, FirstLayer):  # of one level, with no error of strata
             self.account["quadrature_error"] = 0.0
-            stratified = model.stratified(self.samples)
+            stratified = stratify(self.samples)
             is_row_part = isinstance(model, FeatureSample) and stratified.rows != len(model.labels)
             return self._solved(stratified, 0.1 if is_row_part else 5e-4)  # its errors scatter more
         # Change of an error by one more special direction that is tolerated: at most 5 %, and no

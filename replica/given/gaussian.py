@@ -69,14 +69,14 @@ def gaussian_strata(
     With an intercept, which takes up a shift of each, features are centred, and a constant is
     added.  Fewer rows than features span as many directions at most, and the readout has no other.
     """
-    p, pad, axes = mu.shape[1], (0, int(model.intercept)), None
+    p, pad = mu.shape[1], (0, int(model.intercept))
     if model.intercept:
         mu = mu - shares @ mu
     if joint is None and p > model.coordinates:
-        axes, row_coordinates = np.linalg.qr(mu.T)
-        mu = row_coordinates.T
-    mu = np.pad(mu, ((0, 0), pad), constant_values=1.0)
-    feature_strata: Strata = RowStrata(shares, mu, p + pad[1], axes)
+        mu = np.asarray(np.linalg.qr(mu.T, mode="r")).T
+    if model.intercept:
+        mu = np.pad(mu, ((0, 0), pad), constant_values=1.0)
+    feature_strata: Strata = RowStrata(shares, mu, p + pad[1])
     label_spread = np.zeros_like(h)
     if joint is not None:
         S, e = joint[:, :p, :p], joint[:, p:, :p].swapaxes(0, 1)

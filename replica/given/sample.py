@@ -6,6 +6,7 @@ nearly Gaussian in each: shares, means, covariances and labels are then empirica
 they differ by from those of the population is in the equations, (20.8).
 """
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -27,6 +28,10 @@ ROWS_PER_FEATURE = 3.0
 # Rows of a large sample that are taken, whose errors scatter by a percent or two; SPARE times as
 # many as are to train, and twice as many where products for a matrix (p, p) are no more than WORK.
 FEWEST_ROWS, MOST_ROWS, WORK, SPARE = 2000, 5000, 1e9, 1.1
+
+
+# names such as ID, customer_id, PassengerId
+ID = re.compile(r"(?i:(?:^|[^a-z])(?:id|index)$)|[a-z]I[dD]$")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -171,12 +176,11 @@ class FeatureSample(Described):
     @cached_property
     def numbering_columns(self) -> list[int]:
         """Columns of features that number the rows, as an id does: whole numbers that rise in equal
-        steps, or, of a column named id or index, as customer_id is, that all differ."""
-        feature_names = [str(name).lower() for name in self.columns] or [""] * self.width
+        steps, or, of a column whose name ends in the word id or index, that all differ."""
+        feature_names = [str(name) for name in self.columns] or [""] * self.width
         row_0, numbering = self.features[0], []
         for k in np.flatnonzero((row_0 == np.rint(row_0)) & (len(self.labels) > 2)).tolist():
-            is_id = feature_names[k].replace("_", " ").split(" ")[-1] in ("id", "index")
-            x = self.features[:, k]
+            is_id, x = bool(ID.search(feature_names[k])), self.features[:, k]
             steps = np.diff(np.sort(x) if is_id else x)
             are_whole = bool(((steps >= 1) & (steps == np.rint(steps))).all())
             numbering += [k] * (are_whole and (is_id or bool(np.ptp(steps) == 0)))
@@ -246,22 +250,14 @@ class FeatureSample(Described):
 
     def _row_strata(self, samples: float) -> Stratified:
         """Strata of one row each: all rows, or a random part of ``taken`` rows."""
-        row_count, N = len(self.labels), int(self.taken(samples))
+        phi, y, N = self.features, self.labels, int(self.taken(samples))
         if samples > self.most_by_rows:
             allowed = f"at most {MOST_ROWS} for several classes or outputs, or with strata=labels"
             raise InvalidArgument("samples", samples, allowed)
-        if row_count == N:
-            return self._all_rows
-        return self._strata_of(np.random.default_rng(0).permutation(row_count)[:N])
-
-    @cached_property
-    def _all_rows(self) -> Stratified:
-        return self._strata_of(np.arange(len(self.labels)))
-
-    def _strata_of(self, rows: Array) -> Stratified:
-        """Strata of one row each of these ``rows``."""
-        targets, N = self._target_rows(self.labels[rows]), len(rows)
-        return gaussian_strata(self, np.full(N, 1 / N), self.features[rows], targets, rows=N)
+        if len(y) > N:
+            random_rows = np.random.default_rng(0).permutation(len(y))[:N]
+            phi, y = phi[random_rows], y[random_rows]
+        return gaussian_strata(self, np.full(N, 1 / N), phi, self._target_rows(y), rows=N)
 
     def _target_rows(self, labels: Array) -> Array:
         """Labels (N,) or (N, C) as the P targets of readouts (P, N): one row an output, and for

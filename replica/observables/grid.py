@@ -368,7 +368,7 @@ def _solved_columns(
         if not is_given and model.follows_alpha:
             return len(lam)  # every alpha has a step of its own
         # Of a loss other than the square, 64 points take some seconds: more cost less each, fewer
-        # leave workers idle.  The last digits depend on it, so it is the same for all workers.
+        # leave workers idle.  The last digits depend on it, not on the number of workers.
         return len(a) if is_given or loss.is_square else 64
 
     grid_blocks = [

@@ -13,7 +13,7 @@ from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline, one_thr
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..given import Given, ReadoutPoints, equations_of
+from ..given import FeatureSample, Given, ReadoutPoints, equations_of
 from ..problem import check_call, finite_array
 from .solution import solve_layer
 
@@ -83,8 +83,23 @@ def learnability(
     with deadline(time_limit), suppress(GivenUp):
         layer, readout_points = solve_layer(model, alpha, samples, lam, *readout_settings)
         if layer.converged:
+            if isinstance(model, FeatureSample) and model.coordinates < model.width:
+                target_columns = _in_coordinates(model, readout_points, target_columns)
             learned_parts = _learned_parts(readout_points, layer.samples, layer.lam, target_columns)
     return float(learned_parts[0]) if target_directions.ndim == 1 else learned_parts
+
+
+def _in_coordinates(model: FeatureSample, readouts: ReadoutPoints, targets: Array) -> Array:
+    """The ``targets`` (k, p) in the coordinates of rows that span fewer directions, (k, r); 0 where
+    they are at right angles to all rows."""
+    assert readouts.given is not None
+    row_strata: Any = readouts.given.strata
+    coordinates = row_strata.features[:, : model.coordinates]
+    rows = model.features - model.intercept * model.features.mean(axis=0)
+    outputs = rows @ targets.T
+    rounding = 1e-12 * np.linalg.norm(rows) * np.linalg.norm(targets, axis=1)
+    outputs[:, np.linalg.norm(outputs, axis=0) <= rounding] = 0.0
+    return np.linalg.lstsq(coordinates, outputs)[0].T
 
 
 @one_thread()
@@ -96,8 +111,6 @@ def _learned_parts(readouts: ReadoutPoints, samples: float, lam: float, targets:
     strata = ridge_equations.strata
     V = ridge_equations.response_of_square(strata.positive(strata.trace(G)))
     kept_residual, learned_parts = ridge_equations.left(1 / (1 + V), V), np.empty(len(targets))
-    if (axes := getattr(strata, "axes", None)) is not None:
-        targets = targets @ axes
     if readouts.given.intercept:  # its feature takes the mean of f*
         feature_mean = to_host(strata.mix_vectors(strata.shares, 0 * strata.shares))
         *feature_means, feature_constant = feature_mean.reshape(-1, strata.coordinates)[0]

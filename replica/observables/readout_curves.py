@@ -42,7 +42,7 @@ FITS_DIFFER = (
     "where few rows share a direction of the features, or a class: take the errors of the fits "
     "(fitted in Python, --wide)"
 )
-FITS_ALONE = "no answer of the theory; fits to random rows have one (fitted in Python, --wide)"
+FITS_ALONE = "errors of fits to random rows alone (fitted in Python, --wide)"
 # Simulated: of ten classes 4 to 5 % low at p = 80, 1.6 % at p = 240, of five 1.4 % at p = 80.
 FEWEST_NEURONS_OF_CLASS = 15
 FEW_NEURONS = "few neurons for so many classes: the classification error may be 5 % too low"
@@ -77,7 +77,7 @@ GUESSED = (
 NO_INTERCEPT = f"{GUESSED}; or no intercept: intercept=True (--intercept) trains one"
 MOST_FREQUENT = (
     "a classification error no better than that of always answering the most frequent class: see "
-    "the confusion"
+    "confusion of replica.solve, or --confusion"
 )
 BEYOND_ROWS = (
     "more samples than rows: features are taken for Gaussian in each class, and errors are scaled "

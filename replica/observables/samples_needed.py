@@ -227,7 +227,7 @@ def samples_needed(
     # the number tried below the answer counts, too: with more samples a note ends
     nearby_tried = slice(max(nearest_tried - 1, 0), nearest_tried + 1)
     noted = notes_of(model, solved_curve)
-    noted.pop(MOST_FREQUENT, None)  # of the error to reach: below
+    noted.pop(MOST_FREQUENT, None)  # one on the error to reach follows
     if FITS_DIFFER in noted:  # of this error
         noted[FITS_DIFFER] = solved_curve.converged & differs(solved_curve, [error])
     notes = [note for note, has_note in noted.items() if has_note.values[nearby_tried].any()]

@@ -124,10 +124,11 @@ class Solution(Displayed):
         Shares of the answers, of the rows of each class; classes in their order, two as -1 and
         +1.  Rows sum to 1, and are NaN of a class without inputs.
     row_errors : (2, N) or None
-        Of a FeatureSample row by row: test error and, of classes, classification error of each row,
-        where it does not train; their means are the errors above.  Of two tables of the same rows
-        the mean of the differences, and its standard error, say which is better.  None where a
-        part of the rows stands for all.
+        Of a FeatureSample row by row: test error and classification error of each row, where it
+        does not train, the latter NaN without classes; their means are the errors above.  Of two
+        tables of the same rows the mean of the differences, and its standard error, say which is
+        better.  None where a part of the rows stands for all, of more samples than rows, with
+        strata, and where the point is not solved.
     """
 
     model: Any
@@ -218,7 +219,10 @@ class Solution(Displayed):
             found = [
                 f"{name} {x:.3g} ± {self.fitted[f'{name}_stderr']:.2g}" for name, x in means.items()
             ]
-            of_fits = {note: f"{note} ({', '.join(found)})" for note in (FITS_DIFFER, FITS_ALONE)}
+            means_text = f": {', '.join(found)})"
+            of_fits = {
+                note: note.removesuffix(")") + means_text for note in (FITS_DIFFER, FITS_ALONE)
+            }
             return [of_fits.get(note, note) for note, has_note in noted.items() if has_note]
         point_changes = [(name, getattr(self, name), change) for name, change in CHANGES.items()]
         n = [f"{name} {x:+.0%} {of.said}" for name, x, of in point_changes if abs(x) > of.noted]
@@ -364,7 +368,7 @@ def solve(
     problem: SpikedRandomFeatures | Given = model_of(model, beta, theory, alpha, Given, samples)
     if isinstance(problem, Given):
         solution, _ = solve_layer(problem, alpha, samples, lam, loss, quadrature_tol, time_limit)
-        for point_note in solution.notes if solution.converged else ():
+        for point_note in solution.notes:
             logging.getLogger(__name__).warning(point_note)
     else:
         alpha, minimised_loss = number("alpha", alpha), as_loss(loss)

@@ -3,6 +3,7 @@ smallest error above panels of the best penalty and learning rate.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import product
 from math import isclose
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -110,10 +111,13 @@ class LineFigure(NamedTuple):
         if unknown.any():
             self.ax.plot([], [], "x", color="0.3", label="not converged")
 
+    def _is_noted(self, curve: "xarray.Dataset") -> Any:
+        """Whether each point of a data set has a note that its errors may be off."""
+        return curve.get("noted", curve[self.name] * 0) > 0  # NaN of a point taken out
+
     def mark_noted(self, curve: "xarray.Dataset") -> None:
         """Draw open the points of a data set whose errors may be off, as a note says."""
-        noted_marks = curve.get("noted", curve[self.name] * 0) > 0  # NaN of a point taken out
-        if not noted_marks.any():
+        if not (noted_marks := self._is_noted(curve)).any():
             return
         for line in self.lines:
             values = curve[self.name].where(noted_marks).sel(line.at)
@@ -126,18 +130,17 @@ class LineFigure(NamedTuple):
         fitted = f"fitted_{self.name}"
         if fitted not in self.curve:
             return
-        is_drawn = self.curve[self.name].isnull() | (self.curve["noted"] > 0)
+        is_drawn = self.curve[self.name].isnull() | self._is_noted(self.curve)
         is_drawn &= self.curve[fitted].notnull()
         if not is_drawn.any():
             return
         fits = self.curve[[fitted, f"{fitted}_stderr"]].where(is_drawn)
+        draw = partial(figure_elements.draw_points, self.ax, marker="D")
         for line in self.lines:
             means, stderr = (values.sel(line.at).values for values in fits.values())
-            style = {"marker": "D", "color": line.colour}
-            figure_elements.draw_points(self.ax, self.curve[self.abscissa], means, stderr, **style)
+            draw(self.curve[self.abscissa], means, stderr, color=line.colour)
         label = f"fits to random rows (±{figure_elements.BARS} s.e.)"
-        style = {"marker": "D", "color": "0.3", "label": label}
-        figure_elements.draw_points(self.ax, [], [], [], **style)
+        draw([], [], [], color="0.3", label=label)
 
     @property
     def colour(self) -> Any:

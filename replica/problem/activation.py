@@ -201,7 +201,10 @@ class Activation:
             elif self.closed_form is None and self.name not in ACTIVATIONS:
                 remedy = ", which can be declared: activation(f, kinks=[-1, 1]), or --kinks -1,1"
                 if self.kinks:
-                    remedy = "; where the slope is infinite round it: (x**2 + 0.01)**0.25"
+                    remedy = (
+                        ", all of which can be declared, in kinks; a function of infinite slope "
+                    )
+                    remedy += "must be smoothed: (x**2 + 0.01)**0.25"
             raise QuadratureError(f"activation {self.name}: {error}{remedy}") from None
         return np.concatenate(average_blocks, axis=1).reshape(-1, *s.shape)
 

@@ -184,6 +184,7 @@ def test_how_many_samples_an_error_needs(capsys):
     assert point["low"] < point["samples"] < point["high"]
     assert point["low_and_high"] in repr(of)
     assert theory(f"{line} --reach 20% --out band.csv") == 0
+    assert float(Path("band.csv").read_text().splitlines()[1].split(",")[0]) == 0.2
     words = "of the error less and plus 2 standard errors over test rows"
     assert words in capsys.readouterr().err.replace("\n", " ")
     assert words in Path("band.csv").read_text()
@@ -354,10 +355,10 @@ def test_an_interrupted_readout_has_what_was_solved(lam, capsys, monkeypatch):
     """Ctrl-C at the second of two numbers of samples; a file that was there stays."""
     line, settle = f"readout {FEATURES} --lam {lam} --out a.csv --samples", _Point.settle
 
-    def interrupted(point, model):
+    def interrupted(point, *model):
         if point.samples == 40:
             raise KeyboardInterrupt
-        return settle(point, model)
+        return settle(point, *model)
 
     assert theory(f"{line} 20,40") == 0
     capsys.readouterr()
@@ -386,11 +387,11 @@ def test_nothing_is_solved_after_an_interruption(at, monkeypatch):
     settled, settle = [], _Point.settle
     sampled = FeatureSample(**sample())
 
-    def counted(point, model):
+    def counted(point, *model):
         settled.append(point)
         if len(settled) == at + 1 == 4:  # the scale of those beyond the rows
             raise KeyboardInterrupt
-        return settle(point, model)
+        return settle(point, *model)
 
     def advance(done, total):
         if done == at:

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
-from sklearn.svm import SVC
 
 from replica import FeatureSample, learning_curve, loss, optimal_lambda, samples_needed, solve
 from replica.observables import row_fits
 from replica.observables.readout_curves import FITS_ALONE, FITS_DIFFER
 from replica.observables.row_fits import fitted_errors
+from replica.plotting import plot_curve
 from tests.given.test_rows import pixels
 
 
@@ -26,7 +26,7 @@ def one_hot(seed, classes=False):
 
 
 def is_noted(point):
-    return any(note.startswith(FITS_DIFFER) for note in point.notes)
+    return any(note.startswith(FITS_DIFFER.removesuffix(")")) for note in point.notes)
 
 
 @pytest.mark.parametrize("name", ["square", "classes", "logistic"])
@@ -146,32 +146,26 @@ def test_few_samples_of_a_class_are_noted(caplog):
     for n, noted in ((120, True), (900, False)):
         caplog.clear()
         assert is_noted(solve(sample, samples=n, lam=0.1)) == noted
-        assert caplog.text.count(FITS_DIFFER) == noted
+        assert caplog.text.count(FITS_DIFFER.removesuffix(")")) == noted
 
 
-@pytest.mark.slow
-def test_points_without_an_answer_of_the_theory_have_that_of_fits(caplog):
-    """The hinge loss where one row of 25 is of a class: the errors of scikit-learn's are these."""
-    rng = np.random.default_rng(1)
-    features = rng.standard_normal((2000, 10))
-    score = features[:, 0] + 0.5 * features[:, 1] + 0.7 * rng.standard_normal(2000)
-    y = np.where(score > np.quantile(score, 0.96), 1, -1)
-    sample = FeatureSample(features=features, labels=y, intercept=True)
-    curve = learning_curve(sample, samples=[125, 1000], lam=1.0, loss="hinge")
-    assert curve.converged.values.tolist() == [True, False]
-    assert np.isnan(curve.classification_error.values[1])
-    assert f"1 of 2 points, at samples 1000, have {FITS_ALONE}" in caplog.text
-    errors = []
-    for _ in range(20):
-        rows = rng.permutation(2000)
-        # the intercept is not penalised there
-        fit = SVC(kernel="linear", C=0.1).fit(features[rows[:1000]], y[rows[:1000]])
-        errors.append(np.mean(fit.predict(features[rows[1000:]]) != y[rows[1000:]]))
-    found, stderr = (
-        curve[f"fitted_classification_error{end}"].values[1] for end in ("", "_stderr")
+def test_points_that_are_not_solved_have_the_errors_of_fits(caplog):
+    """Here for lack of time; elsewhere as of the hinge loss with a rare class."""
+    sample = one_hot(0)
+    unsolved = dict(samples=200, lam=1.0, time_limit=1e-9)
+    curve = learning_curve(sample, **unsolved)
+    assert np.isnan(curve.test_error.item())
+    assert not curve.noted.item()
+    assert (
+        curve.fitted_test_error.item()
+        == solve(sample, samples=200, lam=1.0).fitted["fitted_test_error"]
     )
-    # of 20 fits each
-    assert found == pytest.approx(np.mean(errors), abs=4 * np.hypot(stderr, np.std(errors) / 4))
+    assert f"1 of 1 points, at samples 200, have {FITS_ALONE}" in caplog.text
+    caplog.clear()
+    solve(sample, **unsolved)
+    assert FITS_ALONE.removesuffix(")") in caplog.text
+    fits = plot_curve(curve.expand_dims("samples")).containers[0][0].get_ydata()
+    assert fits.tolist() == [curve.fitted_test_error.item()]
 
 
 def test_there_are_none_where_all_rows_train_or_there_is_no_solution():

@@ -117,6 +117,18 @@ def test_more_features_than_rows_are_as_many_coordinates_as_rows(loss, samples, 
         assert point.classification_error == pytest.approx(np.mean(wrong_rows), abs=1e-12)
 
 
+def test_a_table_that_has_changed_has_other_errors():
+    """The sample keeps the caller's array, and nothing that was computed of it."""
+    rng = np.random.default_rng(0)
+    features, y = rng.standard_normal((60, 5)), rng.standard_normal(60)
+    sample = FeatureSample(features=features, labels=y)
+    before = solve(sample, samples=30, lam=0.1).test_error
+    features[:, 0] = y
+    after = solve(FeatureSample(features=features.copy(), labels=y), samples=30, lam=0.1).test_error
+    assert after < 0.9 * before
+    assert solve(sample, samples=30, lam=0.1).test_error == after
+
+
 def test_what_is_learned_of_more_features_than_rows():
     """A direction that is one row, beside the same table with fewer coordinates."""
     features = np.random.default_rng(0).standard_normal((30, 200))
@@ -124,6 +136,9 @@ def test_what_is_learned_of_more_features_than_rows():
     triangle = np.linalg.qr(features.T)[1].T
     narrow = FeatureSample(features=triangle, labels=features[:, 0])
     axes = np.linalg.solve(triangle, features)
+    other = np.random.default_rng(1).standard_normal(200)
+    other -= features.T @ np.linalg.solve(features @ features.T, features @ other)
+    assert np.isnan(learnability(wide, other, samples=20, lam=0.1))  # f* is 0 at all rows
     found = learnability(wide, features[3], samples=20, lam=0.1)
     expected = learnability(narrow, axes @ features[3], samples=20, lam=0.1 * 200 / 30)
     assert found == pytest.approx(expected, rel=1e-6)
@@ -140,7 +155,7 @@ def test_the_best_penalty_of_a_nearly_level_error():
 
 
 @pytest.mark.parametrize("samples", [400, 800])
-def test_the_best_penalty_of_an_error_that_is_nearly_level(samples):
+def test_no_other_penalty_is_better(samples):
     """Four features, at n = N and beyond: dips of 1e-4 and less, beside other penalties."""
     rng = np.random.default_rng(0)
     features = rng.standard_normal((400, 4))

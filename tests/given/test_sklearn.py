@@ -388,7 +388,7 @@ def test_scikit_learn_is_optional():
     assert found.stdout.splitlines() == ["False", f"replica.sklearn {sentence}"]
 
 
-@pytest.mark.parametrize("names", [["no", "yes"], ["cat", "dog", "emu"]])
+@pytest.mark.parametrize("names", [["no", "yes"], ["cat", "dog", "emu"], [1, 2, 3], [0, 2]])
 def test_outputs_of_cross_validation(names):
     """scikit-learn has codes in the place of names there, of which ``classes`` are none."""
     rng = np.random.default_rng(0)

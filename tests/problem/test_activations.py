@@ -169,7 +169,7 @@ def test_wrong_derivative_is_refused():
         (Activation(lambda x: np.abs(x - 0.3)), "activation(f, kinks=[-1, 1]), or --kinks -1,1"),
         (
             Activation(lambda x: np.abs(x) ** 0.5, kinks=(0.0,)),
-            "infinite round it: (x**2 + 0.01)**0.25",
+            "must be smoothed: (x**2 + 0.01)**0.25",
         ),
         ("relu(x)*exp(x**2)", "; another form may settle: of relu(x+0.5), relu with a bias of 0.5"),
         ("cos", "as at kinks or jumps"),

@@ -173,7 +173,9 @@ def _curve_errors(panel: Panel, curve: Curve, run: Run) -> Values:
     panel_d = size["dimension"] if panel.at_dimension else np.inf
     for theory_kind in curve.kinds:
         column_parts = [
-            solve_grid(model_of(theory_kind, problem, curve.beta, panel_d), grids={}, **fit).columns
+            solve_grid(model_of(theory_kind, problem, curve.beta, panel_d), grids={}, **fit)
+            .log_unsolved()
+            .columns
             for problem, fit in curve.points(x)
         ]
         for error, error_lines in error_curves.items():
