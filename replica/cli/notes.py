@@ -111,6 +111,8 @@ def notes_of_curve(
         error_name = observables.headline_error(grid.models[0])
         curve_sentences = [change_note(noted_points, axes, error_name, asked, network_eta)]
     curve_sentences += _size_notes(grid) if asked else []
+    alpha_and_lam = ([point[name] for point in noted_points] for name in ("alpha", "lam"))
+    curve_sentences.append(observables.large_penalty_note(grid.models[0].reuse, *alpha_and_lam))
     shifts = noted_grid.columns["finite_size_shift"]
     return CurveNotes(grid, [*filter(None, curve_sentences)], float(shifts[_farthest(shifts)]))
 

@@ -62,10 +62,16 @@ def solve_point(
     tol: float = 1e-8,
 ) -> Solved:
     """The readout of ``samples`` and the penalty ``lam``, from the ``start`` of another one: on
-    other strata, too, of the same features.  Raises ``GivenUp`` past the deadline."""
+    other strata, too, of the same features.  Raises ``GivenUp`` past the deadline.
+
+    Where the iteration fails from there, ridge regression starts anew, and other losses from a
+    quarter of the samples.
+    """
     ridge = equations_of(stratified, samples, lam)
     if loss.is_square and not stratified.channel:
-        return _ridge_point(ridge, start, tol)
+        solved = _ridge_point(ridge, start, tol)
+        has_failed = solved.status is not Status.CONVERGED
+        return _ridge_point(ridge, None, tol) if has_failed and start is not None else solved
     if start is None:
         start = _ridge_point(ridge, None, 1e-3).posterior
         feature_power = ridge.strata.trace(like(np.eye(ridge.strata.coordinates), start.response))
@@ -73,7 +79,13 @@ def solve_point(
             larger = solve_point(stratified, loss, samples, 10 * lam, None, 1e-2)
             start = larger.posterior if larger.status is Status.CONVERGED else start
     loss_scores = partial(scores, stratified.labels, loss)
-    return _loss_point(replace(ridge, scores=loss_scores, of_square=False), start, tol)
+    equations = replace(ridge, scores=loss_scores, of_square=False)
+    solved = _loss_point(equations, start, tol)
+    if solved.status is not Status.CONVERGED and samples >= 16:
+        fewer = solve_point(stratified, loss, samples / 4, lam, None, 1e-3)
+        if fewer.status is Status.CONVERGED:
+            solved = _loss_point(equations, fewer.posterior, tol)
+    return solved
 
 
 def equations_of(stratified: Stratified, samples: float, lam: float) -> StrataEquations:

@@ -34,6 +34,7 @@ from .theory_changes import (
     NOTHING_LEARNED,
     few_products_note,
     headline_error,
+    large_penalty_note,
     price_note,
     ratio_note,
 )

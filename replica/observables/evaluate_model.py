@@ -56,6 +56,9 @@ LARGEST_TABLE = 2**23
 CHUNK = 2**17  # points times nodes handled at once: 1 MiB an array
 
 # Results of reused samples in the limit that stand for those of fresh ones.
+# Largest lam / n of reused samples at a dimension.  From .03 on errors are 4 % and more off
+# simulations (docs/theory/21), which the change of fresh samples does not tell.
+LARGEST_PENALTY = 0.02
 OF_REUSED = (
     *("test_error", "train_error", "classification_error"),
     *("quadrature_error", "converged", "status"),
@@ -116,6 +119,7 @@ def _at_own_dimension(
     if model.reuse:
         errors, of_limit = (np.array([e.test_error, e.train_error]) for e in (at_dimension, limit))
         is_far_from_limit = np.abs(errors / of_limit - 1).max(axis=0) > farthest_of_reused
+        is_far_from_limit |= lam > LARGEST_PENALTY * alpha * model.dimension
         at_dimension.flag(at_dimension.converged & is_far_from_limit, Status.FAR_FROM_LIMIT)
         at_dimension.overlaps, at_dimension.conjugates = unknown_overlaps(len(alpha))
     return at_dimension

@@ -43,10 +43,10 @@ from ..problem import (
     samples_of,
 )
 from ..steps import THEORIES
-from .evaluate_model import evaluate
+from .evaluate_model import LARGEST_PENALTY, evaluate
 from .readout_curves import column_names, layer_points, with_noted
 from .row_fits import fitted_errors
-from .theory_changes import CHANGES, headline_error
+from .theory_changes import CHANGES, headline_error, of_size
 
 if TYPE_CHECKING:
     import xarray
@@ -284,7 +284,12 @@ class Grid:
             def solved_errors(other: SpikedRandomFeatures) -> Array:
                 return _solved_columns([other], alpha, lam, self.losses, **settings)[error_name]
 
-            return CHANGES[name].of(model, errors, solved_errors)
+            error_change = CHANGES[name].of(model, errors, solved_errors)
+            if name == "finite_size_shift" and model.reuse:
+                a, b = (x.ravel() for x in np.meshgrid(alpha, lam, indexing="ij"))
+                largest_lam = LARGEST_PENALTY * a * of_size(model).dimension
+                error_change = np.where(b > largest_lam, np.nan, error_change)
+            return error_change
 
         blocks = [*self._blocks(self.columns[error_name])]
         changes = {name: np.concatenate([change(name, *one) for one in blocks]) for name in names}

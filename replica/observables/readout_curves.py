@@ -13,6 +13,7 @@ from solvers.resources import TIME_LIMIT
 from solvers.results import Array, Status
 
 from ..convex import Loss
+from ..convex import loss as as_loss
 from ..errors import InvalidArgument, shorten_list
 from ..given import (
     TOLERANCE,
@@ -71,8 +72,8 @@ LABEL_COLUMNS = (
     "out: {}"
 )
 GUESSED = (
-    "a test error no better than a guess: too few samples, a lam far from the best, or features "
-    "and labels in another order of rows"
+    "an error that is not clearly better than a guess: too few samples, a lam far from the best, "
+    "or features and labels in another order of rows"
 )
 NO_INTERCEPT = f"{GUESSED}; or no intercept: intercept=True (--intercept) trains one"
 MOST_FREQUENT = (
@@ -115,35 +116,58 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
     samples = point_columns.get("samples", np.nan)  # none on a curve over alpha
     by_rows = model.by_rows(samples)
     few = residual_degrees < FEWEST_DEGREES
-    loss = point_columns.get("loss", getattr(point_columns, "attrs", {}).get("loss"))
-    loss = loss.name if isinstance(loss, Loss) else loss
+    loss = point_columns.get("loss", getattr(point_columns, "attrs", {}).get("loss", "square"))
     notes_of_all = dict.fromkeys(notes_of_sample(model), residual_degrees > -np.inf)
-    guess = np.square(model.labels - model.intercept * model.labels.mean(axis=0)).mean(axis=0).sum()
 
-    def is_below(name: str, least: float, guessed: float) -> bool:
+    def is_below(name: str, least: float, guessed: Any) -> bool:
         """True if an error is less than ``guessed``, by two standard errors or to that part."""
         error, error_bar = point_columns[name], point_columns.get(f"{name}_stderr", np.nan)
         return bool(np.any((error < least * guessed) | (error + 2 * error_bar < guessed)))
 
-    is_guess: Any = UNCENTRED not in notes_of_all and not is_below("test_error", 0.98, guess)
-    is_square, is_most_frequent = (loss == "square") | (loss is None), np.array(False)
-    if has_classes(model):  # the only sign of a guess where outputs are no labels
+    losses = [loss] if isinstance(loss, Loss) else np.ravel(loss).tolist()
+    guesses, error_name = [_error_of_constant(model, one) for one in losses], "loss_error"
+    if [getattr(one, "name", one) for one in losses] == ["square"]:  # has standard errors, too
+        error_name, guesses = "test_error", [2 * guesses[0]]
+    guess: Any = guesses[0] if len(losses) == 1 else loss.copy(data=guesses)
+    is_guess = bool(np.isfinite(guesses).all()) and not is_below(error_name, 0.98, guess)
+    is_guess &= UNCENTRED not in notes_of_all
+    is_most_frequent = False
+    if has_classes(model):
         shares = np.unique(model.class_of_row, return_counts=True)[1] / len(model.labels)
-        is_most_frequent = np.array(not is_below("classification_error", 0.9, 1 - shares.max()))
-        is_guess = (is_guess | np.logical_not(is_square)) & is_most_frequent
-        is_most_frequent &= shares.max() > 0.7  # others have errors that nobody takes for small
-    else:
-        is_guess = is_guess & is_square
+        is_most_frequent = not is_below("classification_error", 0.9, 1 - shares.max())
+        is_guess &= is_most_frequent
+        # others have errors that nobody takes for small
+        is_most_frequent &= bool(shares.max() > 0.7) and not is_guess
     is_solved = by_rows & (residual_degrees > -np.inf)
     return notes_of_all | {
         FEW_DEGREES: few & np.logical_not(by_rows),
         FITS_DIFFER: differs(point_columns),
         FITS_ALONE: np.logical_not(point_columns["converged"]) & has_fits(point_columns),
         GUESSED if model.intercept else NO_INTERCEPT: is_solved & is_guess,
-        MOST_FREQUENT: is_solved & is_most_frequent & np.logical_not(is_guess),
+        MOST_FREQUENT: is_solved & is_most_frequent,
         beyond_note(model): beyond(model, samples),
         SOME_ROWS: by_rows & (model.taken(samples) < len(model.labels)),
     }
+
+
+def _error_of_constant(model: FeatureSample, loss: Any) -> float:
+    """Mean loss of the best constant output, of 0 without an intercept; NaN of a loss that is known
+    by its name alone."""
+    from scipy.optimize import minimize_scalar
+
+    labels = model.labels
+    try:
+        minimised = as_loss(loss)
+    except InvalidArgument:  # a user's
+        return np.nan
+    if minimised.is_square:
+        of_mean = labels - model.intercept * labels.mean(axis=0)
+        return float(np.square(of_mean).mean(axis=0).sum() / 2)
+    if not model.intercept:
+        return float(minimised(labels, np.zeros(len(labels))).mean())
+    ends = (-20.0, 20.0) if minimised.kind == "margin" else (labels.min(), labels.max())
+    mean_loss = lambda c: float(minimised(labels, np.full(len(labels), c)).mean())  # noqa: E731
+    return float(minimize_scalar(mean_loss, bounds=ends, method="bounded").fun)
 
 
 def has_fits(point_columns: Mapping[Any, Any]) -> Any:

@@ -26,7 +26,7 @@ from .grid import computed
 from .learning_curve import BEST
 from .optimum import optimal_eta, optimal_lambda
 from .solution import solve
-from .theory_changes import NOTHING_LEARNED, ratio_note
+from .theory_changes import NOTHING_LEARNED, large_penalty_note, ratio_note
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,6 +112,11 @@ class SampleAllocation(Displayed):
                 f"a layer of the best use has only {fewest:.2g} d samples, {1000 * fewest:.0f} at "
                 "d = 1000: networks of so few may be far from this limit (simulate them)"
             )
+        penalty_notes = {
+            plan.use: large_penalty_note(plan.reuse, plan.alpha, plan.lam) for plan in self.plans
+        }
+        if noted_uses := [use for use, penalty_note in penalty_notes.items() if penalty_note]:
+            use_notes.append(f"{', '.join(noted_uses)}: {penalty_notes[noted_uses[0]]}")
         nearly_best = (1 + 2e-4) * best_use.test_error  # the search does not tell these apart
         if equal_uses := [plan.use for plan in self.plans[1:] if plan.test_error <= nearly_best]:
             use_notes.append(f"as good, as far as the search can tell: {', '.join(equal_uses)}")

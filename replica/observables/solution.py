@@ -29,7 +29,14 @@ from .evaluate_model import evaluate
 from .grid import Grid, solve_grid
 from .readout_curves import FITS_ALONE, FITS_DIFFER, column_names, layer_points, notes_of
 from .row_fits import fitted_errors
-from .theory_changes import CHANGES, few_products_note, headline_error, price_note, ratio_note
+from .theory_changes import (
+    CHANGES,
+    few_products_note,
+    headline_error,
+    large_penalty_note,
+    price_note,
+    ratio_note,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -232,7 +239,9 @@ class Solution(Displayed):
         with deadline(NETWORK_TIME):
             few_text = few_products_note([self.model], np.array([self.alpha]))
         price_text = price_note(self.model, self.loss) if n or has_size else ""
-        return n + [note for note in (few_text, price_text, ratio_note(self.alpha)) if note]
+        penalty_text = large_penalty_note(self.model.reuse, self.alpha, self.lam)
+        others = (few_text, price_text, penalty_text, ratio_note(self.alpha))
+        return n + [note for note in others if note]
 
     @property
     def _is_given(self) -> bool:

@@ -49,6 +49,15 @@ def ratio_note(alpha: ArrayLike, name: str = "alpha") -> str:
     )
 
 
+def large_penalty_note(reuse: float, alpha: ArrayLike, lam: ArrayLike) -> str:
+    """Sentence where samples of the step are reused and some ``lam`` is large beside ``alpha``;
+    else empty.  Errors of such networks change where lam is of order d."""
+    return bool(reuse and np.any(np.greater(lam, alpha))) * (
+        "lam is above alpha on reused samples: networks may have a smaller error at a lam of order "
+        "d, which the limit does not have (simulate them)"
+    )
+
+
 def few_products_note(models: Iterable[SpikedRandomFeatures], alpha: Array) -> str:
     """Sentence where networks at d = 1000, or at a model's own dimension, use few directions of the
     bulk at some ``alpha`` (P,), so that they are far from a limit, of the model with the fewest;

@@ -244,9 +244,7 @@ def _neurons(
 
     farthest = sum(np.abs(x).max() for x in (r * kappa, pi1 * z, np.abs(own).max() * student_slope))
     most_averages = z.size * kappa.size / 4
-    ends = bias - farthest, bias + farthest
-    # many places: shorter series on more panels take three quarters of the time
-    smoothed_student = interpolant(smoothed_at, *ends, most_averages, points=10)
+    smoothed_student = interpolant(smoothed_at, bias - farthest, bias + farthest, most_averages)
 
     def sample_averages(nodes: slice) -> Array:
         """Averages over z at the ``nodes``: of the smoothed student and of its slope, times

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 from sklearn.linear_model import RidgeClassifier, RidgeCV
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
@@ -93,6 +93,32 @@ def test_a_point_alone_is_that_of_a_curve(loss, samples, lam):
     assert point.converged
     expected = float(curve.classification_error[-1].squeeze())
     assert point.classification_error == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize("samples", [150, 240])
+def test_a_rare_class_is_solved_alone_as_on_a_curve(samples):
+    """Ridge regression is no start for the hinge loss there; fewer samples are."""
+    rng = np.random.default_rng(1)
+    features = rng.standard_normal((300, 12))
+    score = features[:, 0] + 0.5 * features[:, 1] + 0.8 * rng.standard_normal(300)
+    y = np.where(score > np.quantile(score, 0.95), 1, -1)
+    sample = FeatureSample(features=features, labels=y, intercept=True)
+    point = solve(sample, samples=samples, lam=0.1, loss="hinge")
+    curve = learning_curve(sample, samples=[60, samples], lam=0.1, loss="hinge")
+    assert point.converged
+    assert point.loss_error == pytest.approx(float(curve.loss_error[-1]), rel=1e-3)
+    fitted, stderr = (point.fitted[f"fitted_loss_error{end}"] for end in ("", "_stderr"))
+    assert point.loss_error == pytest.approx(fitted, abs=4 * stderr)
+
+
+def test_a_start_that_fails_is_left():
+    """Beyond the rows, from 400 to 5000 samples of features on wild scales."""
+    features, y = load_wine(return_X_y=True)
+    wine = FeatureSample(features=features, labels=y, intercept=True)
+    curve = learning_curve(wine, samples=[400, 5000], lam=1 / 13)
+    assert curve.converged.all()
+    alone = solve(wine, samples=5000, lam=1 / 13)
+    assert float(curve.test_error[-1]) == pytest.approx(alone.test_error, rel=1e-3)
 
 
 @pytest.mark.parametrize("intercept", [False, True])

@@ -293,10 +293,10 @@ def test_warnings_tell_all_rows_from_the_sizes_asked_for():
     (sentence,) = said_of(X, y, loss="hinge", alphas=10.0, train_sizes=[200])
     assert sentence.startswith("test_error_, of 569 rows that train, is not known: not converged")
     sentences = said_of(X[:32], y[:32], alphas=1e-3, train_sizes=[28])
-    guesses = [sentence for sentence in sentences if "no better than a guess" in sentence]
+    guesses = [sentence for sentence in sentences if "not clearly better than a guess" in sentence]
     starts = ("", "test_error_, of 32 rows that train: ")
     for sentence, start, n in zip(guesses, starts, (28, 32), strict=True):
-        assert sentence.startswith(f"{start}1 of 1 points, at samples {n}, have a test error no")
+        assert sentence.startswith(f"{start}1 of 1 points, at samples {n}, have an error that")
 
 
 REFUSED = {

@@ -77,12 +77,14 @@ def test_a_penalty_may_be_given():
 
 def test_few_samples_of_a_layer_and_equal_uses_are_noted(uses):
     assert not uses.notes
-    few = replace(uses.best, alpha=0.012)
+    few = replace(uses.best, alpha=0.012, lam=0.01)
     equal = replace(uses.plans[1], test_error=few.test_error * (1 + 1e-5))
     noted = replace(uses, plans=(few, equal))
     assert "has only 0.012 d samples, 12 at d = 1000" in noted.notes[0]
     assert noted.notes[1] == f"as good, as far as the search can tell: {equal.use}"
     assert noted.document()["notes"] == noted.notes
+    (note,) = replace(uses, plans=(replace(uses.best, lam=9.0),)).notes
+    assert note.startswith("all for both: lam is above alpha on reused samples")
     assert replace(uses, budget=300.0).notes[0].startswith("budget = 300 is n/d, samples over")
     assert "has only 0.012 d samples" in " ".join(repr(noted).split())
 
