@@ -115,6 +115,8 @@ def shared_settings(curve: Any, varying: Container[str] = ()) -> dict[str, Any]:
     }
     single_values = {name: one.values.item() for name, one in curve.coords.items() if one.size == 1}
     common_settings |= {name: value for name, value in single_values.items() if name not in varying}
+    if "theory" in curve.coords:  # the legend has each
+        common_settings.setdefault("theory", None)
     return with_theory(common_settings, {*curve.attrs, *curve.coords})
 
 

@@ -6,6 +6,7 @@ import json
 import matplotlib
 import numpy as np
 import pytest
+import xarray
 from matplotlib.colors import to_rgb
 
 import replica
@@ -204,3 +205,14 @@ def test_latex_that_is_missing_is_one_sentence(monkeypatch):
         pytest.raises(replica.InvalidArgument, match=r"text.usetex must be False .* not installed"),
     ):
         plotting.plot_curve(curve)
+
+
+def test_theories_along_an_axis_are_in_the_legend_alone():
+    """Joined by hand, as docs/howto/results.md does it, or a grid."""
+    point = dict(beta=1.0, alpha=[0.5, 1.0], lam=0.1)
+    each = [replica.learning_curve(STEP, **point, theory=theory) for theory in ("srf", "network")]
+    joined = xarray.concat(each, xarray.Variable("theory", ["srf", "network"]))
+    for curve in (joined, replica.learning_curve(STEP, **point, theory=["srf", "network"])):
+        ax = plotting.plot_curve(curve)
+        assert "theory" not in ax.get_title()
+        assert {"theory of the sRF", "theory of the network"} <= {*labels(ax)}
