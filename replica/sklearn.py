@@ -319,4 +319,5 @@ def _warn(sample: FeatureSample, best: Any, unknown: str, of: str = "") -> None:
         warnings.warn(f"{unknown_text}: {failed_reasons}", ConvergenceWarning, stacklevel=3)
     for sample_note in observables.notes_on(sample, best):
         if observables.UNCENTRED not in sample_note:  # fit_intercept=False is meant
-            warnings.warn(f"{of}{sample_note}", UserWarning, stacklevel=3)
+            here = sample_note.replace("fitted in Python, --wide", "fitted in learning_curve_")
+            warnings.warn(f"{of}{here}", UserWarning, stacklevel=3)
