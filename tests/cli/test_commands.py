@@ -179,7 +179,9 @@ def test_several_steps(capsys, tmp_path):
     assert document(capsys, f"{line} --config {config}") == found
 
 
-@pytest.mark.parametrize("command", ["curve --lam .1", "spectrum"])
+@pytest.mark.parametrize(
+    "command", ["curve --lam .1", pytest.param("spectrum", marks=pytest.mark.slow)]
+)
 def test_the_tolerance_that_a_warning_names_is_an_option(command, capsys):
     line = f"{command} --student tanh --target sin --r 2 --c 1 --gamma .8 --alpha 1"
     assert theory(line) == 0

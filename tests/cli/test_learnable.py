@@ -83,6 +83,7 @@ def test_a_difference_that_is_not_known_is_said(capsys, monkeypatch):
     assert "--theory srf" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_optimum(capsys, tmp_path):
     (point,) = document(capsys, f"optimum {STEP} --alpha 1")["points"]
     best = replica.optimal_eta(PUBLISHED, alpha=1, beta=1)

@@ -125,6 +125,7 @@ def test_effects_of_other_settings(name, dimension, test, train):
         assert 100 * (here.train_error / there.train_error - 1) == pytest.approx(train, abs=0.15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "sizes"), [("c7", (24, 24, 5))])
 def test_equations_as_they_stand(name, sizes):
     """With the leverage, and without it by the solver of ridge regression: a table of the functions

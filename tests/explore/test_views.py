@@ -165,6 +165,7 @@ def test_a_kept_curve_of_another_error_is_not_drawn():
     assert not [x for x in view.figure.axes[0].get_lines() if x.get_label().startswith("kept")]
 
 
+@pytest.mark.slow
 def test_the_texts_say_what_is_special_and_no_more():
     view = curve_view(DEFAULTS)
     assert "noise" not in view.python + view.command

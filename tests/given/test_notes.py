@@ -21,6 +21,7 @@ from tests import legends
 from tests.given.test_rows import pixels
 
 
+@pytest.mark.slow
 def test_points_with_a_note_are_drawn_open_and_the_best_penalty_is_said():
     features, y = pixels(60, 8)
     few = FeatureSample(features=features, labels=np.arange(60) % 3, intercept=True)

@@ -83,6 +83,7 @@ def test_categories_of_few_training_rows_are_noted(seed, classes, n, alpha, note
     assert curve_noted == noted
 
 
+@pytest.mark.slow
 def test_samples_needed_have_their_number_by_fits():
     """1500 fits have a test error of .157 at 200 rows and .148 at 210, standard errors .003."""
     needed = samples_needed(one_hot(5), test_error=0.15, lam=0.1 / 45)

@@ -412,6 +412,7 @@ def test_the_norm_of_the_readout():
     assert abs(point.squared_norm - np.mean(norms)) <= 3.5 * stderr + 0.02 * np.mean(norms)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("samples", [60, pytest.param(200, marks=pytest.mark.slow)])
 def test_standard_errors_are_those_of_other_rows(samples):
     """Errors of 30 samples of 300 rows scatter by as much, where many of the rows train; which rows

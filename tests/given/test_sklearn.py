@@ -133,6 +133,7 @@ def test_curve_beside_fits(loss, intercept):
     assert_as_refitted(curve, FITS[loss, intercept](20.0), X, y)
 
 
+@pytest.mark.slow
 def test_in_a_pipeline_and_rows_needed():
     X, y = load_breast_cancer(return_X_y=True)
     probe = ProbeCurve(alphas=[1, 10, 100], train_sizes=[100, 300])

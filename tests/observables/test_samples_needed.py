@@ -57,6 +57,7 @@ def test_an_error_that_is_not_reached_has_no_number(sample):
     assert "at most 4" in repr(easy)
 
 
+@pytest.mark.slow
 def test_errors_that_rise_on_the_way_count_to_their_last_fall(sample):
     """Near n = p with a small penalty errors have a peak."""
     curve = replica.learning_curve(sample, samples=[4, 8, 16, 40], lam=1e-6).test_error.values
@@ -186,6 +187,7 @@ def test_more_samples_are_advised_only_where_they_can_be(sample):
         samples_needed(few, lam=0.1, classification_error=error, most=80)
 
 
+@pytest.mark.slow
 def test_a_target_that_the_most_frequent_class_reaches_is_noted():
     rng = np.random.default_rng(0)
     features, labels = rng.standard_normal((500, 5)), np.where(np.arange(500) % 50, 0, 1)
@@ -195,6 +197,7 @@ def test_a_target_that_the_most_frequent_class_reaches_is_noted():
     assert [frequent in note for note in needed] == [True, False]
 
 
+@pytest.mark.slow
 def test_a_number_that_fits_do_not_confirm_is_no_bound():
     needed = samples_needed(one_hot(5), lam=0.1 / 45, test_error=0.15)
     (label,) = [text for text in legends.labels(needed.plot()) if text.startswith("$n$")]
@@ -267,6 +270,7 @@ def test_unsolved_points_are_told_and_leave_the_answer(
     assert "more than" not in repr(needed)
 
 
+@pytest.mark.slow
 def test_unsolved_points_where_no_error_is_small_enough(sample, monkeypatch):
     corrupted(monkeypatch, [340, 360, 380, 400])
     needed = samples_needed(sample, lam=0.1, test_error=1e-3)
@@ -301,6 +305,7 @@ def test_the_best_penalty_is_searched_past_unsolved_points(sample, monkeypatch):
     assert f"the error at {n[-1]:g} samples is not known: {LIMIT}" in needed.note
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lam", [0.1, "best"])
 def test_how_far_it_is_is_told(sample, lam):
     told = []

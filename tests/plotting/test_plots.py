@@ -25,6 +25,7 @@ def test_label_noise_is_said_to_be_in_no_test_error():
         assert labels(ax)[-2:] == [said, "training error"]
 
 
+@pytest.mark.slow
 def test_a_band_is_of_two_standard_errors_and_ends_where_the_theory_does():
     """As error bars are, in every figure; the legend says so."""
     rng = np.random.default_rng(0)
@@ -254,6 +255,7 @@ def test_the_best_of_a_parameter_is_drawn():
         plotting.plot_curve(held, error="lam")
 
 
+@pytest.mark.slow
 def test_an_outlier_is_a_mark_where_it_is():
     """Of theory, where p is known, and of simulations; the words of it stand in the title."""
     found = replica.spectrum(MODEL, alpha=2.0)

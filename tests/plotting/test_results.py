@@ -11,6 +11,7 @@ from tests.problems import PUBLISHED as STEP
 MODEL = STEP.srf(beta=1.0)
 
 
+@pytest.mark.slow
 def test_a_confusion_matrix_has_its_shares():
     rng = np.random.default_rng(0)
     of = rng.integers(0, 10, 400)

@@ -147,6 +147,7 @@ def test_best_rate_and_penalty_together():
     assert best.minima[0].test_error == pytest.approx(best.test_error, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_commands(capsys, tmp_path):
     """--alpha0 alpha --reuse 1, of what the network's theory is the only one."""
     step = "--student tanh --target sin --alpha0 alpha --eta 1 --reuse 1"

@@ -124,6 +124,7 @@ def test_a_comparison_has_the_theory_of_what_is_given(model):
     assert labels(found.plot())
 
 
+@pytest.mark.slow
 def test_a_figure_marks_the_points_of_theory_that_have_a_note():
     """As that of a curve does: of 20 samples there are 14 residual degrees of freedom."""
     layer = first_layer(STEP, dimension=40, beta=1.0, rng=1)
@@ -179,6 +180,7 @@ def test_squared_errors_of_a_loss_of_the_margin_are_not_judged(loss, judged):
     assert "test_error" in off.columns
 
 
+@pytest.mark.slow
 def test_fits_that_are_off_the_theory_are_told_beside_few_draws():
     """Few draws agree with it, and hundreds of fits do not."""
     found = compare(one_hot(5), samples=[100], lam=0.1 / 45, seeds=8, rng=0)
