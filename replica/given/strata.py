@@ -34,7 +34,7 @@ class Posterior(NamedTuple):
     Attributes
     ----------
     response, covariance : (p, p)
-        G and T.
+        G and T; here and below of the coordinates, where these are fewer than p.
     mean : (P, p)
         a-bar over sqrt(p), for each of P labels.
     """
