@@ -129,7 +129,9 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
     if [getattr(one, "name", one) for one in losses] == ["square"]:  # has standard errors, too
         error_name, guesses = "test_error", [2 * guesses[0]]
     guess: Any = guesses[0] if len(losses) == 1 else loss.copy(data=guesses)
-    is_guess = bool(np.isfinite(guesses).all()) and not is_below(error_name, 0.98, guess)
+    # of a loss that is known by its name alone classes tell
+    is_known = bool(np.isfinite(guesses).all())
+    is_guess = not is_below(error_name, 0.98, guess) if is_known else has_classes(model)
     is_guess &= UNCENTRED not in notes_of_all
     is_most_frequent = False
     if has_classes(model):
@@ -166,7 +168,11 @@ def _error_of_constant(model: FeatureSample, loss: Any) -> float:
     if not model.intercept:
         return float(minimised(labels, np.zeros(len(labels))).mean())
     ends = (-20.0, 20.0) if minimised.kind == "margin" else (labels.min(), labels.max())
-    mean_loss = lambda c: float(minimised(labels, np.full(len(labels), c)).mean())  # noqa: E731
+
+    def mean_loss(output: float) -> float:
+        """Mean loss of one output for all rows."""
+        return float(minimised(labels, np.full(len(labels), output)).mean())
+
     return float(minimize_scalar(mean_loss, bounds=ends, method="bounded").fun)
 
 

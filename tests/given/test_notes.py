@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import replica
 from replica import (
     FeatureSample,
     FirstLayer,
@@ -14,7 +15,7 @@ from replica import (
     samples_needed,
     solve,
 )
-from replica.observables.readout_curves import FITS_DIFFER, MOST_FREQUENT, NO_INTERCEPT
+from replica.observables.readout_curves import FITS_DIFFER, GUESSED, MOST_FREQUENT, NO_INTERCEPT
 from replica.plotting import plot_curve, plot_optima
 from solvers.results import Status
 from tests import legends
@@ -213,6 +214,22 @@ def test_a_missing_intercept_is_a_cause_of_a_guess():
     )
     assert NO_INTERCEPT in without
     assert NO_INTERCEPT not in having
+
+
+@pytest.mark.parametrize("loss", ["logistic", "user's", ["square", "logistic"]])
+@pytest.mark.parametrize("shuffled", [True, False])
+def test_guesses_of_other_losses_are_noted(loss, shuffled, caplog):
+    """Beside the best constant's loss; of a loss that is known by its name alone by classes."""
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((400, 4))
+    y = np.where(features[:, 0] + 0.5 * rng.standard_normal(400) > 0, 1, -1)
+    y = rng.permutation(y) if shuffled else y
+    if loss == "user's":
+        value = replica.loss("logistic")
+        loss = replica.Loss(value.value, value.derivative, kind="margin", name="user's")
+    sample = FeatureSample(features=features, labels=y, intercept=True)
+    learning_curve(sample, samples=[200], lam=1.0, loss=loss)
+    assert (GUESSED in caplog.text) == shuffled
 
 
 def test_no_guess_has_classes_right():
