@@ -2,7 +2,7 @@
 docs/theory.md 6
 
 Points are solved on common tables of growing size.  The error estimate is the difference of two
-successive solutions.  Points for which the next table is not much more accurate continue on panels
+successive solutions.  Points that the finest table does not resolve continue on panels
 (``panels``).  Panels are fitted to the overlaps of a few neighbouring points near their solutions,
 and the equations are solved on their nodes.  Then panels are fitted again, more accurately and to
 the last solutions, until two successive solutions agree.  If the iteration does not converge, a
@@ -210,8 +210,7 @@ def solve_convex(task: Task, time_limit: float) -> Evaluation:
 
 
 def _solve_on_shared_tables(task: Task, evaluation: Evaluation, point_rows: Indices) -> None:
-    """Solve points on common tables, as long as each table is much more accurate than the last."""
-    table_error = np.full(len(task.alpha), 0.02)  # a guess for the first table
+    """Solve points on common tables of growing size."""
 
     def solve_on(
         level: int, rows: Indices, last: Equations | None
@@ -221,13 +220,7 @@ def _solve_on_shared_tables(task: Task, evaluation: Evaluation, point_rows: Indi
         if label_table is None:
             return None, rows[:0]
         table_equations = Equations(label_table, task.loss)
-        first_table, error_before = ~evaluation.converged[rows], table_error[rows]
-        _solve_on_table(task, evaluation, table_equations, rows, last)
-        current, refinable = evaluation.quadrature_error[rows], evaluation.open[rows]
-        if has_panels(task.model):  # where the error falls by less, panels are better
-            refinable &= evaluation.converged[rows] & (first_table | (current < 0.2 * error_before))
-        table_error[rows] = np.where(first_table, error_before, current)
-        return table_equations, rows[refinable]
+        return table_equations, _solve_on_table(task, evaluation, table_equations, rows, last)
 
     solve_on_growing_tables(evaluation, point_rows, solve_on)
 

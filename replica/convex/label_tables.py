@@ -25,10 +25,10 @@ UNLIKELY = 64.0  # largest kappa^2 + tau^2: two Gaussians exceed it with probabi
 # Sizes of the rules that all points of a model share, by level: trapezoidal nodes over kappa and
 # tau; the same over each of several directions, by their number; nodes on each panel between the
 # target's kinks, with the half width; nodes on each panel along a proximal map.
-KAPPA_SIZES, TAU_SIZES = (24, 36, 54, 80, 128, 200), (20, 24, 30, 38, 48, 60)
+KAPPA_SIZES, TAU_SIZES = (24, 48, 96, 192, 384), (20, 26, 34, 46, 60)
 TENSORS = {2: (12, 18, 27, 40, 60, 90), 3: (10, 15, 22, 33), 4: (8, 12, 18)}
-PANEL_RULES = (9, 7.0), (10, 7.4), (12, 7.7), (14, 8.0), (17, 8.3), (20, 8.6)
-PROXIMAL_ORDERS = (6, 7, 8, 9, 10, 12)
+PANEL_RULES = (9, 7.0), (11, 7.5), (13, 7.9), (16, 8.3), (20, 8.6)
+PROXIMAL_ORDERS = (6, 7, 8, 10, 12)
 
 
 class Steps(NamedTuple):
