@@ -199,6 +199,8 @@ class Grid:
         else:
             has_own_fields = varied_names & {"r", "c", "gamma"}
             grid_constants = (describe if has_own_fields else describe_with_step)(self.problem)
+            if self.problem.step is not None:
+                grid_constants = {"theory": "srf"} | grid_constants
         if not self.losses[0].is_square:
             grid_constants["loss"] = self.losses[0].name
         varied_names |= {"eta"} if "rate" in varied_names or "eta" in self.columns else set()

@@ -165,6 +165,8 @@ def function_hint(text: str) -> str:
     'did you mean z1**3 - 2*x?'
     >>> function_hint("sin(z1").partition("; ")[2]
     "'(' was never closed"
+    >>> function_hint("he1 + cos(2*x)").partition("; ")[2]
+    'beside x or z1, a Hermite polynomial has an argument: he1(x)'
     """
     as_python = re.sub(r"(?<![\w.])(\d+\.?\d*|\.\d+) *(?=[a-z(])(?!e[-+\d])", r"\1*", text)
     as_python = as_python.replace("^", "**")
@@ -183,6 +185,9 @@ def function_hint(text: str) -> str:
         too_many = re.fullmatch(r"z\d+", unknown_word) and " (z4 is the last)"
         closest = too_many or hint(unknown_word, ACTIVATIONS)
         meant = f"; {shorten(unknown_word)!r} is unknown{closest}"
+    elif not meant and is_expression(text) and (bare := re.search(r"\bhe\d{1,2}\b(?! *\()", text)):
+        argument = cast(re.Match[str], ARGUMENT.search(text))[0]
+        meant = f"; beside x or z1, a Hermite polynomial has an argument: {bare[0]}({argument})"
     return (
         f"one of {', '.join(ACTIVATIONS)}, a Hermite sum such as he1+he2/2, arithmetic in x, or in "
         "z1 ... z4 of a target, such as z1**2 + relu(z1*z2) + he2(z3)/2, of at most some 200 "
