@@ -20,9 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers.marchenko_pastur import ResolventAverages, resolvent_averages
-from solvers.newton import newton
-from solvers.results import Array, Indices
+from solvers.results import Array
 
 from ..equivalence import Table
 from .groups import Groups, geometric_means
@@ -105,7 +103,8 @@ class CorrelatedGroup(Isotropic):
     """Responses of one group with tabulated rows; packed vectors are pairs (V1, V2).
 
     With c_e(q), q = beta V2 V1_hat, instead of c, (16.6) are the equations of isotropic rows.  So
-    the closed forms, Newton's equations and the linear response are those of ``Isotropic``.
+    the closed forms, Newton's equations and the linear response are those of ``Isotropic``, at the
+    q of given V2 and V1_hat.
     """
 
     def __init__(self, table: Table) -> None:
@@ -115,38 +114,13 @@ class CorrelatedGroup(Isotropic):
 
     @cached_property
     def analytic(self) -> Responses:
-        """Responses by the pencil, which holds at complex arguments, where the tables do not: q as
-        a function of V1 / V2, and E Q as a function of q, have many complex branches."""
+        """Responses by the pencil, which holds at complex arguments, where the tables do not: E Q,
+        as a function of q, has many complex branches."""
         return CorrelatedGroups(replace(self.table, covariance=self.rows))
 
-    def log_residual(self, V: Array, alpha: Array, lam: Array) -> tuple[Array, Array]:
-        """Residuals (i) and (ii) of isotropic rows.  Where p is above 1/2, V1 / V2 = c_e p replaces
-        (ii), with the q of (4.2): (ii) has lost digits of 1 - p, on which c_e may depend
-        steeply."""
-        log_residual, log_slope = super().log_residual(V, alpha, lam)
-        R, w, (m1, m2) = self.shrinkage(V), self.table.weights, self.table.response_coefficients
-        q = alpha * V[:, 1] * (R @ (w * m1))
-        q_by_V = -alpha[:, None] * V[:, 1:] * V * (R**2 @ (w * m1 * np.stack([m1, m2])).T)
-        q_by_V[:, 1] += q  # dq / d log V
-        effective_c, c_slope = self.tables.c_e(q)
-        p = 1 / (1 + q * effective_c)
-        log_ratio_residual = np.log(V[:, 0] / V[:, 1] / (effective_c * p))
-        log_ratio_by_q = c_slope / effective_c - (effective_c + q * c_slope) * p
-        small_q = p > 0.5
-        log_residual[small_q, 1] = log_ratio_residual[small_q]
-        log_slope[small_q, 1] = np.array([1.0, -1.0]) - (log_ratio_by_q[:, None] * q_by_V)[small_q]
-        return log_residual, log_slope
-
-    def unresolved(self, ratio: Array) -> tuple[Array, Array]:
-        """Share p of unresolved directions as a function of V1 / V2 = c_e p, and its derivative in
-        log(V1 / V2); NaN where V1 / V2 is above its largest value c."""
-        inverse_ratio = 1 / np.where(ratio <= self.tables.c * (1 + 1e-12), ratio, np.nan)
-        q, c, c_slope = self._self_consistent(
-            lambda c, rows: (inverse_ratio[rows] - 1 / c, 1 / c**2), len(ratio)
-        )
-        p_share = ratio / c
-        dp = -(c + q * c_slope) * p_share  # d log p / dq
-        return p_share, p_share * dp / (c_slope / c + dp)  # d log(V1 / V2) = d log c_e + d log p
+    def bulk_variance(self, q: Array) -> tuple[Array, Array]:
+        """Effective variance c_e at q (P,), and its derivative.  Eq. (16.6)"""
+        return self.tables.c_e(q)
 
     def signal_response(self, V: Array, V_hat: Array) -> SignalResponse:
         """Signal response with the tabulated C on u, delta and zeta.  Eq. (18.12)"""
@@ -156,37 +130,6 @@ class CorrelatedGroup(Isotropic):
         return SignalResponse(
             self.table, C.shape[1], K, C, lambda w: -w[:, None] @ C_slope @ w[..., None]
         )
-
-    def _averages(self, V_hat: Array, lam: Array) -> tuple[ResolventAverages, Array, Array]:
-        """Averages of (5.2) at the effective variance c_e that they imply, with c_e and its
-        derivative in q.  Eq. (16.6)"""
-        V1_hat, bulk_level, beta = V_hat[:, 0], lam + V_hat[:, 1], self.beta
-
-        def q_of_c(c: Array, rows: Indices) -> tuple[Array, Array]:
-            averages = resolvent_averages(bulk_level[rows], V1_hat[rows], c, beta)
-            q_slope = -beta * V1_hat[rows] ** 2 * averages.mixed / c
-            return beta * V1_hat[rows] * averages.inverse, q_slope
-
-        _, c, c_slope = self._self_consistent(q_of_c, len(lam))
-        return resolvent_averages(bulk_level, V1_hat, c, beta), c, c_slope
-
-    def _self_consistent(
-        self, q_of: Callable[[Array, Indices], tuple[Array, Array]], point_count: int
-    ) -> tuple[Array, Array, Array]:
-        """Solution q of q = q_of(c_e(q)), with c_e(q) and its derivative; NaN where there is none.
-
-        ``q_of`` returns q and its derivative in c, for some of ``point_count`` points.
-        """
-
-        def system(row_c: Array, rows: Indices) -> tuple[Array, Array]:
-            q, dq = q_of(row_c[:, 0], rows)
-            effective_c, c_slope = self.tables.c_e(np.maximum(q, 0.0))
-            log_slope = np.where(q < 0, 0.0, row_c[:, 0] * c_slope / effective_c * dq) - 1
-            return np.log(effective_c[:, None] / row_c), log_slope[:, None, None]
-
-        c_root = newton(system, np.full((point_count, 1), self.tables.c))
-        q = q_of(np.where(c_root.converged, c_root.value[:, 0], np.nan), np.arange(point_count))[0]
-        return q, *self.tables.c_e(q)
 
 
 class CorrelatedGroups(Groups):

@@ -234,5 +234,3 @@ def test_branch_and_bounds_of_the_rows():
         # differences of second order
         np.testing.assert_allclose(slope[q > 0.1], difference, rtol=1e-5, atol=1e-9)
         assert (np.linalg.eigvalsh(rows.special_covariance(q)[0]) > 0).all()
-        p = CorrelatedGroup(table_at(model, 0)).unresolved(c / (1 + q * c))[0]
-        np.testing.assert_allclose(p[1:120], 1 / (1 + q * c)[1:120], rtol=1e-7)
