@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
-from scipy.special import expit, wrightomega
+from scipy.special import expit
 
 from solvers.chebyshev import coefficient_matrix
 from solvers.piecewise import Pieces
@@ -369,21 +369,6 @@ def quantile(q: float) -> Loss:
     return _piecewise(f"quantile:{q:g}", "residual", (0.0,), (0.0, q - 1, 0.0), (0.0, q, 0.0))
 
 
-def _logistic_prox(t0: Array, V: Array) -> Array:
-    """Proximal map of the logistic loss, t = t0 + V / (1 + exp(t)), by Newton's method.
-
-    For t > 0 it starts from the solution with exp(-t) instead of 1 / (1 + exp(t)), whose error is
-    below 1.  The equation is symmetric under t -> -t with t0 -> -t0 - V.
-    """
-    positive_t = 2 * t0 + V >= 0
-    newton_start = np.where(positive_t, t0, -t0 - V)
-    t = newton_start + wrightomega(np.log(np.maximum(V, 1e-300)) - newton_start)
-    for _ in range(5):  # the last changes t by rounding
-        probability = expit(-t)
-        t -= (t - newton_start - V * probability) / (1 + V * probability * (1 - probability))
-    return np.where(positive_t, t, -t)
-
-
 def _logistic_curvature(t: Array) -> Array:
     """Second derivative 1 / (2 cosh(t / 2))^2 of the logistic loss, by one exponential."""
     exp_minus_t = np.exp(-np.abs(t))
@@ -405,7 +390,6 @@ LOSSES = {
     "logistic": Loss(
         lambda t: np.logaddexp(0, -t),
         lambda t: -expit(-t),
-        _logistic_prox,
         kind="margin",
         curvature=_logistic_curvature,
         bends=(0.0,),
