@@ -10,7 +10,7 @@ from replica import GradientStep
 from replica.spectra.density import SpectralDensity
 from tests.marks import slow
 from tests.problems import PUBLISHED as ONE
-from validation.comparisons import outlier_text, outliers_of
+from validation.cli.commands import outlier_text, outliers_of
 from validation.measure import eigenvalues
 
 THREE = GradientStep(student="tanh", target="sin", alpha0=20, eta=2.0, readout=[-1, 0.5, 1.5])

@@ -3,6 +3,5 @@
 from .agreement_checks import Extrapolation, extrapolate
 from .compare_alignment import AlignmentComparison, compare_alignment, first_step
 from .compare_simulations import compare, compare_grid, ladder
-from .compare_spectra import outlier_text, outliers_of
 from .comparison_results import Comparison
 from .theory import Theory, theory_of
