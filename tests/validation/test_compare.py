@@ -19,9 +19,9 @@ from solvers.quadrature import QuadratureError
 from tests.problems import MODEL
 from validation import compare, first_layer, simulate
 from validation.comparisons import compare_grid, theory_of
-from validation.comparisons.agreement_checks import Check, leaning, theory_at, too_large, verdict
+from validation.comparisons.agreement_checks import Check, leaning, too_large, verdict
 from validation.comparisons.compare_simulations import checks_at, first_answer, with_others
-from validation.comparisons.theory import curves
+from validation.comparisons.theory import curves, theory_at
 
 # Theory and simulation
 

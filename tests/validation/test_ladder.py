@@ -10,7 +10,7 @@ from replica import GradientStep, SpikedRandomFeatures
 from tests.cli.commands import document, validate
 from validation import ladder
 from validation.comparisons import extrapolate
-from validation.comparisons.agreement_checks import theory_at
+from validation.comparisons.theory import theory_at
 
 MODEL = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.2, gamma=0.8, noise=0.1)
 SIZES = np.array([50, 100, 200, 400])

@@ -39,11 +39,9 @@ from numpy.polynomial.polynomial import polyfit
 from scipy.special import chdtrc, ndtr, stdtr, stdtrit
 
 from replica.plotting import in_words
-from solvers.resources import TIME_LIMIT
 from solvers.results import Array
 
-from ..run import Simulation, standard_error
-from .theory import Solvable, solved
+from ..run import standard_error
 
 
 class Extrapolation(NamedTuple):
@@ -338,14 +336,3 @@ def leaning(z: Array, seeds: int) -> list[int]:
     as_rare = stdtrit(seeds - 1, ndtr(ONE_SIDED_SCORE))  # of Student's law
     leans = [k for k, one in enumerate(finite_scores) if one.size > 1 and abs(one.mean()) > as_rare]
     return leans[:1] if 0 in leans else leans
-
-
-def theory_at(
-    model: Solvable, simulation: Simulation, time_limit: float = TIME_LIMIT
-) -> tuple[dict[str, Array], list[str]]:
-    """Theory at the points simulated, by the name of the error, (N_a, N_l) each; and its notes."""
-    shape = [axis.size for axis in simulation.axes.values()]
-    # of the first layer of a draw samples are needed, where the axes have alpha
-    axes = simulation.axes | {"samples": simulation.samples}
-    theory, notes = solved(model, axes, simulation.loss, time_limit, fits=True)
-    return {name: theory[name].reshape(shape) for name in simulation.errors}, notes

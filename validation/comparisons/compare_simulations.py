@@ -22,9 +22,9 @@ from solvers.results import Array, ConvergenceError
 
 from ..draws import as_given, seed_count, whole_number
 from ..run import Simulated, Simulation, draw_layer, simulate, standard_error
-from .agreement_checks import ALLOWANCE, Check, extrapolate, skewness, theory_at
+from .agreement_checks import ALLOWANCE, Check, extrapolate, skewness
 from .comparison_results import Comparison
-from .theory import OF_DRAWS, PUBLISHED, Theory, exact, theory_of
+from .theory import OF_DRAWS, PUBLISHED, Theory, exact, theory_at, theory_of
 
 Checks = dict[str, Check]
 

@@ -222,6 +222,17 @@ def solved(
     return theory_columns, notes_on(model, theory_curve)
 
 
+def theory_at(
+    model: Solvable, simulation: Simulation, time_limit: float = TIME_LIMIT
+) -> tuple[dict[str, Array], list[str]]:
+    """Theory at the points simulated, by the name of the error, (N_a, N_l) each; and its notes."""
+    shape = [axis.size for axis in simulation.axes.values()]
+    # of the first layer of a draw samples are needed, where the axes have alpha
+    axes = simulation.axes | {"samples": simulation.samples}
+    theory, notes = solved(model, axes, simulation.loss, time_limit, fits=True)
+    return {name: theory[name].reshape(shape) for name in simulation.errors}, notes
+
+
 def curves(
     theories: Sequence[Theory], axes: Mapping[str, Array], points: Mapping[str, Array], loss: Loss
 ) -> "dict[str, xarray.Dataset]":
