@@ -169,8 +169,9 @@ def eigenvalues(
     for seed in draws.seed_sequence(rng).spawn(seeds):
         layer_seed, input_seed = seed.spawn(2)
         instance = draws.draw(problem, dimension=d, rng=layer_seed, beta=beta)
-        X = np.concatenate([X for X, _ in instance.draw_inputs(n, default_rng(input_seed))])
-        layer_features = instance.features(X)
+        input_rng = default_rng(input_seed)
+        X = np.concatenate([X for X, _ in instance.draw_inputs(n, input_rng)])
+        layer_features = instance.features(X, rng=input_rng)
         values = np.linalg.svd(layer_features, compute_uv=False)[::-1] ** 2 / n
         layer_spectra.append(np.pad(values, (layer_features.shape[1] - len(values), 0)))
     return np.array(layer_spectra)
@@ -255,12 +256,12 @@ def measured_function(
     count = draws.whole_number("inputs", 2 * d if inputs is None else inputs, 2, "for a variance")
     output_mean, output_variance = np.empty((2, seeds, projections.size))
     for draw_index, seed in enumerate(draws.seed_sequence(rng).spawn(seeds)):
-        layer_seed, *seed_streams = seed.spawn(4)
+        layer_seed, *seed_streams, feature_seed = seed.spawn(5)
         train_rng, noise_rng, test_rng = map(default_rng, seed_streams)
         instance = draws.draw(problem, dimension=d, rng=layer_seed, beta=beta)
         X, component = _inputs(instance, draws.size("alpha", float(alpha_value), d), train_rng)
         readout_fits = fit_readout(
-            _design(instance, X, instance.labels(X, noise_rng, component)),
+            _design(instance, X, instance.labels(X, noise_rng, component), feature_seed),
             np.array([len(X)]),
             lam_value,
             intercept=model.intercept,
@@ -269,7 +270,8 @@ def measured_function(
         u = _spike(problem, model, instance) if direction is None else u_in_frame @ _frame(instance)
         for kappa_index, projection in enumerate(projections):
             X, input_weights = _given(projection, u, instance, *_inputs(instance, count, test_rng))
-            outputs = predict(instance.features(X, readout_fits.bias.item()), readout_fits).ravel()
+            test_features = instance.features(X, readout_fits.bias.item(), test_rng)
+            outputs = predict(test_features, readout_fits).ravel()
             output_mean[draw_index, kappa_index] = np.average(outputs, weights=input_weights)
             output_variance[draw_index, kappa_index] = np.cov(outputs, aweights=input_weights)
     return MeasuredFunction(projections, output_mean, output_variance)
@@ -298,9 +300,12 @@ def _given(
     return X, np.exp(log_likelihood - log_likelihood.max())[component]
 
 
-def _design(instance: draws.Instance, X: Array, y: Array) -> Callable[[float], Blocks]:
-    """The features of X (n, d) and the labels y as one block, as a function of the bias."""
-    return lambda bias: lambda: [(instance.features(X, bias), y)]
+def _design(
+    instance: draws.Instance, X: Array, y: Array, seed: SeedSequence
+) -> Callable[[float], Blocks]:
+    """The features of X (n, d) and the labels y as one block, as a function of the bias; each pass
+    draws the same noise of the features from the ``seed``."""
+    return lambda bias: lambda: [(instance.features(X, bias, default_rng(seed)), y)]
 
 
 def _frame(instance: draws.Instance) -> Array:
