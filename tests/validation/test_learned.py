@@ -55,8 +55,10 @@ def test_what_is_measured_is_finite(changes, direction):
 
 def test_noise_of_features_is_of_the_random_state():
     """Equal numbers from equal states, in what is measured along the spike and of eigenvalues."""
-    noisy = replace(ONE, feature_noise=0.3)
-    sizes = {"alpha": 1.0, "dimension": 30, "seeds": 2, "rng": 0, "beta": 1.0}
+    noisy = replica.SpikedRandomFeatures(
+        student="erf", target="sin", r=1.0, c=1.0, gamma=0.9, feature_noise=0.3
+    )
+    sizes = {"alpha": 1.0, "dimension": 30, "seeds": 2, "rng": 0}
     one, two = (measured_function(noisy, lam=0.1, kappa=[0.0, 1.0], **sizes) for _ in range(2))
     np.testing.assert_array_equal(one.mean, two.mean)
     np.testing.assert_array_equal(*(eigenvalues(noisy, **sizes) for _ in range(2)))
