@@ -162,16 +162,32 @@ class FeatureSample(Described):
 
     @cached_property
     def repeated(self) -> int:
-        """Number of rows that repeat the features and the label of an earlier row.  Rows of 0, and
-        all rows of features with few values, as in a table, repeat by chance and do not count,
-        unless every one of twenty or more is there as often."""
+        """Number of rows that are copies: of the features and the label of an earlier row, other
+        than 0.
+
+        Rows of coarse features, such as rounded numbers, repeat by chance, and are then no copies.
+        They are coarse where more than one in twenty of the features that repeat have several
+        labels; or where no column has half as many values as there are different rows, unless
+        every one of twenty rows or more is there as often.
+        """
         rows = zip(self.features, self.labels, strict=True)
-        row_hashes = [hash((x + 0.0).tobytes() + (y + 0.0).tobytes()) for x, y in rows if x.any()]
-        _, counts = np.unique(row_hashes, return_counts=True)
-        first_features = self.features[: 1 + 1000 // self.width].ravel()
-        few_values = np.unique(first_features).size <= first_features.size / 10
-        is_chance = few_values and (counts.size < 20 or np.gcd.reduce(counts) == 1)
-        return 0 if is_chance else int(counts.sum()) - counts.size
+        row_hashes = np.array(
+            [
+                (hash((x + 0.0).tobytes()), hash((x + 0.0).tobytes() + (y + 0.0).tobytes()))
+                for x, y in rows
+                if x.any()
+            ]
+        ).reshape(-1, 2)
+        (_, of_features), (_, counts) = (
+            np.unique(hashes, return_counts=True) for hashes in row_hashes.T
+        )
+        repeats = int(counts.sum()) - counts.size
+        other_labels = counts.size - of_features.size
+        if not repeats or 20 * other_labels > np.count_nonzero(of_features > 1):
+            return 0
+        as_often = counts.size >= 20 and np.gcd.reduce(counts) > 1
+        most_values = max(np.unique(x).size for x in self.features.T)
+        return repeats if as_often or 2 * most_values > counts.size else 0
 
     @cached_property
     def numbering_columns(self) -> list[int]:

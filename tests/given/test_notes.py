@@ -131,6 +131,20 @@ def test_rows_of_few_values_repeat_if_all_are_there_as_often(rows, repeated):
     assert sample.repeated == repeated
 
 
+@pytest.mark.parametrize("columns", [1, 2])
+def test_rows_of_rounded_numbers_are_no_copies(columns):
+    """Independent draws of a height in cm and a weight in kg; labels with noise of their own."""
+    rng = np.random.default_rng(0)
+    features = np.round(rng.normal([170, 75], [9, 12], (300, 2)))[:, :columns]
+    tall = features[:, 0] + 8 * rng.standard_normal(300) > 170
+    assert len(np.unique(features, axis=0)) < 295
+    assert FeatureSample(features=features, labels=tall, intercept=True).repeated == 0
+    copied = np.r_[features + 1e-3 * rng.standard_normal(features.shape), features[:50]]
+    copied[300:] = copied[:50]
+    labels = np.r_[tall, tall[:50]]
+    assert FeatureSample(features=copied, labels=labels, intercept=True).repeated == 50
+
+
 @pytest.mark.parametrize(
     ("column", "noted"),
     [
