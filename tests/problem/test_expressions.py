@@ -6,19 +6,14 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-import validation
 from replica import (
     Activation,
-    FeatureSample,
     GradientStep,
     InvalidArgument,
     MultiIndex,
     SpikedRandomFeatures,
     activation,
-    learning_curve,
-    loss,
     solve,
-    spectrum,
 )
 from replica.problem import Expression, GaussianMixture, LabelLaw, target
 from solvers.quadrature import QuadratureError
@@ -281,45 +276,3 @@ def test_students_are_expressions_too(text, same):
         assert errors[0] == pytest.approx(errors[1], rel=1e-8)
     with pytest.raises(InvalidArgument, match="student must be a function of one variable, x"):
         GradientStep(student="x*z2", target="sin", alpha0=4.0, eta=2.0)
-
-
-def test_a_name_that_no_argument_has_is_answered_with_one():
-    for given, hint in (
-        ({"alpah0": 1.0}, "did you mean alpha0"),
-        ({"covariance": 1.0}, r"did you mean inputs=GaussianMixture"),
-        ({"qqq": 1.0}, "has no argument 'qqq': student, target"),
-    ):
-        with pytest.raises(TypeError, match=hint):
-            GradientStep(student="tanh", target="sin", alpha0=4.0, eta=2.0, **given)
-    for call, hint in (
-        (lambda: FeatureSample(X=np.eye(3), y=[1, 2, 3]), "'X': did you mean features"),
-        (lambda: FeatureSample(features=np.eye(3), y=[1, 2, 3]), "'y': did you mean labels"),
-        (lambda: FeatureSample(features=np.eye(3), of_two="a"), "no argument 'of_two': features"),
-        (lambda: solve(None, samples=9, C=1), r"solve\(\) .* 'C': did you mean lam, 1/\(p C\)"),
-        (lambda: solve(None, n_samples=9, lam=1), "did you mean samples"),
-        (lambda: learning_curve(None, samples=9, penalty=1), "'penalty': did you mean lam"),
-        (lambda: learning_curve(None, train_sizes=[9], lam=1), "did you mean samples"),
-        (
-            lambda: validation.compare(None, samples=9, alphas=1, seeds=2),
-            "did you mean alpha, n/d, or lam, alpha/p",
-        ),
-    ):
-        with pytest.raises(TypeError, match=hint):
-            call()
-    with pytest.raises(InvalidArgument, match="one number here, as learning_curve takes several"):
-        GradientStep(student="tanh", target="sin", alpha0=4.0, eta=[1.0, 2.0])
-    law = GaussianMixture(means=[np.ones(60)])
-    with pytest.raises(InvalidArgument, match="structured in at most 50 coordinates"):
-        GradientStep(student="tanh", target="sin", inputs=law, alpha0=4.0, eta=2.0)
-    with pytest.raises(InvalidArgument, match=r"symmetric .* got 'entries 0.5 apart'"):
-        GaussianMixture(means=[[0.0, 0.0]], covariances=[[[1.0, 0.5], [0.0, 1.0]]])
-    with pytest.raises(InvalidArgument, match=r"alpha must be .*one number here.*, got \[1, 2\]"):
-        spectrum(GradientStep(student="tanh", target="sin", alpha0=4, eta=2), [1, 2], beta=1)
-    for name, usual in ("MSE", "square"), ("log_loss", "logistic"), ("l1", "absolute"):
-        with pytest.raises(InvalidArgument, match=f"loss must be {usual}, as it is called here"):
-            loss(name)
-    model = SpikedRandomFeatures(student="tanh", target="sin", r=1.0, c=1.0, gamma=0.9)
-    with pytest.raises(InvalidArgument, match=r"did you mean alpha\?\), got 'alpah'"):
-        learning_curve(model, alpha=1.0, lam=0.1, alpah=[1.0])
-    with pytest.raises(InvalidArgument, match=r"did you mean inputs=GaussianMixture"):
-        learning_curve(model, alpha=1.0, lam=0.1, covariance=[1.0])
