@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from replica import MultiIndex, SpikedRandomFeatures, learning_curve, solve
-from replica.observables import grid
 from tests.cli.commands import document, refusal, theory
 from tests.problems import ORDER_OF_SUMS, PRINTED, PUBLISHED
 
@@ -197,21 +196,3 @@ def test_workers_and_time_limit(capsys):
     assert "longer than it may" in point["status"]
     assert theory(f"{sharp} --time-limit 1e-9") == 1
     assert capsys.readouterr().err.endswith(": try --time-limit 200\n")
-
-
-def test_a_curve_with_a_step_for_each_alpha_keeps_what_was_solved(tmp_path, capsys, monkeypatch):
-    """Ctrl-C at the third of four."""
-    alphas, evaluate = [], grid.evaluate
-
-    def interrupted(model, alpha, *point, **settings):
-        alphas.append(alpha.item())
-        if len(alphas) == 3:
-            raise KeyboardInterrupt
-        return evaluate(model, alpha, *point, **settings)
-
-    line = "curve --student tanh --target sin --alpha0 alpha --eta 1 --alpha 1,2,3,4 --lam .1"
-    monkeypatch.setattr(grid, "evaluate", interrupted)
-    assert theory(f"{line} --out {tmp_path / 'a.csv'}") == 130
-    assert "2 of 4 points were not solved" in capsys.readouterr().err
-    rows = csv.DictReader((tmp_path / "a-incomplete.csv").read_text().splitlines())
-    assert [row["converged"] for row in rows] == ["True", "True", "False", "False"]

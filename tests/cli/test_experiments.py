@@ -5,8 +5,7 @@ import json
 import pytest
 import xarray
 
-import replica
-from tests.cli.commands import document, refusal, theory, validate
+from tests.cli.commands import document, refusal, validate
 from validation import figures
 
 STEP = "--student tanh --target sin --alpha0 2 --alpha .5,2 --lam .1"
@@ -136,47 +135,6 @@ def test_an_interruption_says_what_is_kept(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("CELLS", "2")
     assert validate(f"compare {line.partition(' ')[2]}") == 130
     assert "none is kept: with --store FOLDER they are" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "grids", ["--eta 1,2 --alpha 1 --lam .1", "--eta 1 --alpha 1,2 --lam best"]
-)
-def test_an_interrupted_curve_has_what_was_solved(grids, tmp_path, capsys, monkeypatch):
-    """Ctrl-C in the second of two tasks; a file that was there stays."""
-
-    def one_task(task, cells, *_):
-        yield 0, task(0)
-        if len(cells) > 1:
-            raise KeyboardInterrupt
-
-    line = f"curve --student tanh --target sin --alpha0 2 {grids} --out {tmp_path / 'a.csv'}"
-    assert theory(line) == 0
-    complete = (tmp_path / "a.csv").read_text().splitlines()
-    monkeypatch.setattr("solvers.executors.run_all", one_task)
-    assert theory(f"{line} --plot {tmp_path / 'a.png'}") == 130
-    assert "interrupted; 1 of 2 points were not solved" in capsys.readouterr().err
-    header, first, last = (tmp_path / "a-incomplete.csv").read_text().splitlines()
-    assert [header, first] == complete[:2]
-    assert ",False," in last
-    assert "not converged: interrupted before it was solved" in last
-    assert (tmp_path / "a.csv").read_text().splitlines() == complete
-    assert not (tmp_path / "a.png").exists()
-    step = replica.GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0)
-    with pytest.raises(KeyboardInterrupt):  # in Python as ever
-        replica.learning_curve(step, eta=[1.0, 2.0], beta=1.0, alpha=1, lam=0.1)
-
-
-@pytest.mark.parametrize("notes", ["", " --notes"])
-def test_points_are_written_where_notes_are_interrupted(notes, tmp_path, capsys, monkeypatch):
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
-
-    line = "curve --student tanh --target sin --alpha0 2 --eta 1 --alpha 1,2 --lam .1"
-    assert theory(f"{line} --out {tmp_path / 'a.csv'}") == 0
-    monkeypatch.setattr("replica.observables.grid.Grid.with_changes", interrupted)
-    assert theory(f"{line} --out {tmp_path / 'b.csv'}{notes}") == 130
-    assert "all points are solved, and their notes are not" in capsys.readouterr().err
-    assert (tmp_path / "b.csv").read_text() == (tmp_path / "a.csv").read_text()
 
 
 def test_the_layers_drawn_are_a_theory_on_the_command_line(capsys):

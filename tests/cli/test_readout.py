@@ -13,8 +13,6 @@ from replica import (
     samples_needed,
     solve,
 )
-from replica.given.evaluate_readout import _Point
-from replica.observables import solve_grid
 from tests.cli.commands import document, refusal, theory, validate
 
 LAYER = "--weights W.npy --student tanh --target sin --directions D.npy"
@@ -348,81 +346,3 @@ def test_tables_have_losses_first_and_standard_errors_last(of, lam, capsys):
         assert heads[-2:] == ["converged", "classification_error_stderr"]
     else:
         assert heads[2:5] == ["classification_error", "converged", "loss_error"]
-
-
-@pytest.mark.parametrize("lam", ["1", "best"])
-def test_an_interrupted_readout_has_what_was_solved(lam, capsys, monkeypatch):
-    """Ctrl-C at the second of two numbers of samples; a file that was there stays."""
-    line, settle = f"readout {FEATURES} --lam {lam} --out a.csv --samples", _Point.settle
-
-    def interrupted(point, *model):
-        if point.samples == 40:
-            raise KeyboardInterrupt
-        return settle(point, *model)
-
-    assert theory(f"{line} 20,40") == 0
-    capsys.readouterr()
-    complete = Path("a.csv").read_text().splitlines()
-    monkeypatch.setattr(_Point, "settle", interrupted)
-    assert theory(f"{line} 20,40 --plot a.png") == 130
-    out, err = capsys.readouterr()
-    assert "interrupted; 1 of 2 points were not solved, as their status in a-inc" in err
-    assert len(out.splitlines()) == 2  # the names of columns, and the point that is solved
-    header, first, last = Path("a-incomplete.csv").read_text().splitlines()
-    assert [header, first] == complete[:2]
-    assert "not converged: interrupted before it was solved" in last
-    assert Path("a.csv").read_text().splitlines() == complete
-    assert not Path("a.png").exists()
-    assert theory(f"{line} 40") == 130
-    assert "interrupted; no file was left" in capsys.readouterr().err
-    sampled = FeatureSample(**sample())
-    with pytest.raises(KeyboardInterrupt):  # in Python as ever
-        learning_curve(sampled, samples=[20, 40], lam=1.0)
-
-
-@pytest.mark.parametrize("at", [1, 2, 3])
-def test_nothing_is_solved_after_an_interruption(at, monkeypatch):
-    """Ctrl-C after, or in, one of two losses at 20 and 4000 samples, of 2000 rows; errors beyond
-    the rows are known once all points of a loss are."""
-    settled, settle = [], _Point.settle
-    sampled = FeatureSample(**sample())
-
-    def counted(point, *model):
-        settled.append(point)
-        if len(settled) == at + 1 == 4:  # the scale of those beyond the rows
-            raise KeyboardInterrupt
-        return settle(point, *model)
-
-    def advance(done, total):
-        if done == at:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(_Point, "settle", counted)
-    points = dict(samples=[20, 4000], lam=1.0, loss=["square", "logistic"])
-    grid = solve_grid(sampled, **points, progress=advance, partial_results=True)
-    assert grid.columns["converged"].tolist() == [True, False, False, False]
-    assert np.isfinite(grid.columns["test_error"]).tolist() == [True, False, False, False]
-    assert {*grid.columns["status"][1:]} == {"not converged: interrupted before it was solved"}
-    assert len(settled) == at + (at == 3)
-
-
-def test_ctrl_c_in_fits_keeps_the_errors(capsys, monkeypatch):
-    """They are known, and are written without what fits to random rows have."""
-
-    def interrupted(*at):
-        raise KeyboardInterrupt
-
-    rng = np.random.default_rng(0)
-    features = rng.standard_normal((60, 4))
-    np.save("F.npy", features)
-    np.save("y.npy", features[:, 0] + rng.standard_normal(60))
-    line = "readout --features F.npy --labels y.npy --lam 0.1 --samples 20,40 --out e.csv"
-    assert theory(line) == 0
-    known = Path("e.csv").read_text().splitlines()
-    assert "fitted_test_error" in known[0]
-    monkeypatch.setattr("replica.observables.grid.fitted_errors", interrupted)
-    assert theory(line) == 130
-    assert "the errors are not set beside fits" in capsys.readouterr().err
-    kept = Path("e.csv").read_text()
-    assert "fitted_test_error" not in kept
-    assert known[1].split(",")[2] in kept
