@@ -136,33 +136,6 @@ def cells(folder):
     return sorted(path for path in folder.glob("*.json") if len(path.stem) == 40)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2])
-def test_kill_and_resume_is_byte_identical(tmp_path, uninterrupted, workers):
-    """SIGKILL after the first cells; the same line goes on, and its files are the same."""
-    store, out = tmp_path / "store", tmp_path / "a.csv"
-    line = f"{LINE} --store {store} --workers {workers}"
-    slow = "import time, validation.run.store as s; w = s.write\n" \
-        "s.write = lambda *a: (w(*a), time.sleep(60))\n" \
-        "from validation.cli import main; main()"  # fmt: skip
-    command = [sys.executable, "-c", slow, *line.split(), "--out", str(out)]
-    with subprocess.Popen(command) as process:
-        deadline = time.monotonic() + 60
-        while not cells(store) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGKILL)
-    kept = {path: path.stat().st_mtime_ns for path in cells(store)}
-    assert 1 <= len(kept) < OPTIONS["seeds"]
-    assert not out.exists()
-    for suffix, expected in uninterrupted.items():
-        target = tmp_path / f"a.{suffix}"
-        assert validate(f"{line} --out {target}") == 0
-        assert target.read_bytes() == expected
-    assert len(cells(store)) == OPTIONS["seeds"]
-    for path, written in kept.items():
-        assert path.stat().st_mtime_ns == written
-
-
 WRITING = """
 import os, resource, signal, validation.run.store as s
 from validation.cli import main
@@ -176,24 +149,29 @@ main()
 """
 
 
-def faulty(folder, fault, count):
+def faulty(folder, fault, count, workers=1):
     """A simulation in which that happens before the next of ``count`` cells is written: its command
     line, the process that has ended, and the cells that it has left."""
-    line = f"{LINE} --store {folder / 'store'} --out {folder / 'a.csv'}"
+    store, out = folder / "store", folder / "a.csv"
+    line = f"{LINE} --store {store} --out {out} --workers {workers}"
     ended = python("-c", WRITING.format(fault=fault, count=count), *line.split())
     return line, ended, cells(folder / "store")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("at", ["fsync", "replace"])
-def test_a_kill_while_writing(tmp_path, uninterrupted, at):
-    """SIGKILL before the second cell is synced, or renamed: it is not there, and not half."""
+@pytest.mark.parametrize(("at", "workers"), [("fsync", 1), ("replace", 1), ("replace", 2)])
+def test_a_kill_while_writing(tmp_path, uninterrupted, at, workers):
+    """SIGKILL before the second cell is synced, or renamed: it is not there, and not half; the same
+    line goes on, and its file is the same."""
     kill = f"os.{at} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)"
-    line, killed, kept = faulty(tmp_path, kill, 1)
+    line, killed, (kept,) = faulty(tmp_path, kill, 1, workers)
     assert killed.returncode == -signal.SIGKILL
-    assert len(kept) == 1
+    assert not (tmp_path / "a.csv").exists()
+    written = kept.stat().st_mtime_ns
     assert validate(line) == 0
     assert (tmp_path / "a.csv").read_bytes() == uninterrupted["csv"]
+    assert len(cells(tmp_path / "store")) == OPTIONS["seeds"]
+    assert kept.stat().st_mtime_ns == written
 
 
 def children_of(pid):
