@@ -11,7 +11,6 @@ import validation
 from replica import (
     FeatureSample,
     InvalidArgument,
-    gradient,
     learning_curve,
     optimal_lambda,
     solve,
@@ -202,31 +201,6 @@ def test_classes_are_names_in_their_order():
     ordered = FeatureSample(features=features, labels=named, classes=["c", "b", "a"])
     assert ordered.classes == ("c", "b", "a")
     assert (ordered.labels == names.labels[:, ::-1]).all()
-
-
-def test_what_several_classes_do_not_have_is_said():
-    features, of = classes_of(90, 6, 3)
-    sample = FeatureSample(features=features, labels=of)
-    with pytest.raises(InvalidArgument, match=r"square for several classes.*labels == c.*numpy"):
-        solve(sample, samples=40, lam=0.1, loss="logistic")
-    with pytest.raises(TypeError, match="needs lam, the penalty"):
-        solve(sample, samples=40, alpha=4.0)
-    for ask in (solve, learning_curve, optimal_lambda):
-        penalty = {} if ask is optimal_lambda else {"lam": 0.1}
-        with pytest.raises(InvalidArgument, match=r"1 or more \(0.1 of the 90 rows are 9\)"):
-            ask(sample, samples=0.1, **penalty)
-    for name in ("multinomial", "softmax", "cross_entropy"):
-        with pytest.raises(InvalidArgument, match=r"multinomial loss .* labels == c"):
-            solve(sample, samples=40, lam=0.1, loss=name)
-    vectors = FeatureSample(features=features, labels=np.column_stack([of, of]) + 0.5)
-    with pytest.raises(InvalidArgument, match="at most the 90 rows, or given with strata"):
-        solve(vectors, samples=91, lam=0.1)
-    with pytest.raises(InvalidArgument, match="the square for several classes"):
-        validation.simulate(sample, samples=[40], lam=0.1, seeds=2, loss="hinge")
-    with pytest.raises(InvalidArgument, match="labels must be of one output for derivatives"):
-        gradient(sample, samples=40, lam=0.1)
-    numbers = FeatureSample(features=features, labels=of.astype(float), classes=())
-    assert numbers.outputs == 1
 
 
 def test_more_samples_than_rows_take_fewer_features():

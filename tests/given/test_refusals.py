@@ -35,6 +35,10 @@ def sample(**change):
     return FeatureSample(**given | change)
 
 
+def of_three(**change):
+    return sample(**dict(labels=np.arange(80) % 3) | change)
+
+
 def moments(**change):
     return FeatureMoments(**dict(covariances=np.eye(3), label_means=1.0) | change)
 
@@ -76,6 +80,8 @@ BOTH = [  # of a point and of a curve
     (dict(model=sample(), alpha=1), "alpha must be left out: given features"),
 ]
 STRATA = np.arange(80) % 2
+PART_OF_ROWS = r"1 or more \(0.1 of the 80 rows are 8\)"
+REALS = np.column_stack([np.arange(80) % 3] * 2) + 0.5
 NO_THEORY = r"got FirstLayer\(weights 3 x 3"
 REFUSED = {
     layer: [
@@ -141,15 +147,26 @@ REFUSED = {
          "the square where labels vary within a stratum"),
         (dict(model=of_classes(), samples=40, loss="logistic"),
          r"the square for several.*classes:1,-1,-1"),
+        (dict(model=of_three(), samples=40, loss="logistic"),
+         r"square for several classes.*labels == c.*numpy"),
+        *((dict(model=of_three(), samples=40, loss=of), r"multinomial loss .* labels == c")
+          for of in ("multinomial", "softmax", "cross_entropy")),
+        (dict(model=sample(labels=REALS), samples=81), "at most the 80 rows, or given with strata"),
+        (dict(model=of_three(), samples=0.1), PART_OF_ROWS),
         (dict(model=moments(), alpha=1.0), "alpha must be left out"),
         (dict(model=moments(label_variances=1.0), samples=9, loss="huber:1"), "labels vary within"),
         (dict(model=moments(label_means=2.0), samples=9, loss="hinge"), "labels > 0, 1, -1"),
     ],
-    curve: [*BOTH, (dict(model=layer(), samples=100, beta=[1, 2]), "a grid must be over samples")],
+    curve: [
+        *BOTH,
+        (dict(model=layer(), samples=100, beta=[1, 2]), "a grid must be over samples"),
+        (dict(model=of_three(), samples=0.1), PART_OF_ROWS),
+    ],
     gradient: [
         (dict(model=layer(), samples=90, beta=1.0), "beta must be left out: only a GradientStep"),
         (dict(model=layer()), "samples must be given"),
         (dict(model=of_classes(), samples=40), "labels must be of one output for derivatives"),
+        (dict(model=of_three(), samples=40), "labels must be of one output for derivatives"),
         *((dict(model=sample(), **at), "samples|alpha")
           for at in ({"alpha": 1.0}, {}, {"samples": "x"}, {"samples": [10, 20]})),
     ],
@@ -164,6 +181,7 @@ REFUSED = {
         (dict(name="optimal_eta", model=layer(), alpha=1.0), NO_THEORY),
         (dict(name="spectrum", model=moments(), alpha=1.0), "model must be"),
         (dict(name="optimal_lambda", model=sample(), samples=[10, 20]), "samples must be .* one"),
+        (dict(name="optimal_lambda", model=of_three(), samples=0.1), PART_OF_ROWS),
         (dict(name="learned_function", model=of_classes(), samples=40, lam=0.1), "must be"),
     ],
 }  # fmt: skip

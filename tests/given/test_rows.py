@@ -516,20 +516,6 @@ def test_two_classes_of_any_names(named):
         assert (FeatureSample(features=features, labels=given).labels == y).all()
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        np.ma.array([1, 1, 1, 0], mask=[0, 0, 0, 1]), ["a", None, "b", "b"], [1, "a", 1, 1],
-        np.ma.array(["a", "a", "b", "b"], mask=[0, 0, 1, 1]), ["a", np.nan, "a", "a"], ["a"] * 4,
-        np.array([1, np.inf, 1, 1], dtype=object), [1.0, np.nan, 1.0, 0.0],
-        [[1], [1, 2], [1], [1]],
-    ],
-)  # fmt: skip
-def test_labels_that_lack_or_are_of_one_kind_are_refused(labels):
-    with pytest.raises(InvalidArgument, match="labels"):
-        FeatureSample(features=np.ones((4, 2)), labels=labels)
-
-
 def test_a_loss_of_the_margin_shows_its_own_errors():
     features, y = pixels(60, 3)
     point = solve(FeatureSample(features=features, labels=y), samples=20, lam=0.1, loss="logistic")

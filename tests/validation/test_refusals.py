@@ -23,6 +23,7 @@ STEP = GradientStep(student="tanh", target="sin", alpha0=2, eta=1.0)
 POINT = dict(alpha=1, lam=0.1)
 SMALL = POINT | dict(dimension=50, seeds=2)
 TWO = dict(lam=0.1, seeds=2)
+OF_THREE = replace(features(60), labels=np.arange(60) % 3, classes=None)
 NETWORK = dict(dimension=30, seeds=2, rng=0, lam=0.1)
 
 
@@ -109,6 +110,7 @@ CASES = [
     *named(fitted, "beta", 1, model=LAYER, samples=10),
     *named(fitted, "simulated", "srf", model=LAYER, samples=10),
     *named(fitted, "loss", "hinge", model=LAYER, samples=10),
+    *named(fitted, "loss", "hinge", model=OF_THREE, samples=40),
     *named(fitted, "samples", 60, model=features(60)),
     *named(fitted, "test_samples", 11, model=features(60), samples=50),
     ("samples", fitted, dict(model=STEP, samples=10, beta=1, alpha=1, dimension=20)),
