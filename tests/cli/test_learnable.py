@@ -115,21 +115,6 @@ def test_optima_of_features(capsys, tmp_path):
     assert "--eta must be left out" in refusal(capsys, f"optimum {line} --eta 1")
 
 
-@pytest.mark.parametrize(
-    "command", ["optimum --lam 0.05 --alpha 2", "curve --eta 0.5,3 --lam 0.05 --alpha 2"]
-)
-def test_where_the_network_is_far_from_its_srf(command, capsys):
-    """relu learns otherwise than its sRF: by how much, of the points printed."""
-    theory(f"{command} --student relu --target relu --alpha0 1 --json --notes")
-    out, note = capsys.readouterr()
-    found = json.loads(out)["points"][-1]
-    step = replica.GradientStep(student="relu", target="relu", alpha0=1, eta=found["eta"])
-    own = replica.solve(step.network(beta=1.0), alpha=2.0, lam=0.05).test_error
-    assert f"of the network itself differs by {own / found['test_error'] - 1:+.0%}" in note
-    theory("curve --student tanh --target sin --alpha0 20 --eta 1 --lam 0.05 --alpha 2 --notes")
-    assert "of the network itself differs by -0.1%" in capsys.readouterr().err
-
-
 EVEN = "--student relu --target he1+he2/2 --alpha0 20"  # with a part that an even student learns
 
 

@@ -16,6 +16,7 @@ from replica import (
 CLASSES = GaussianMixture(means=[[1.5, 0], [-1.5, 0], [0.5, 1]], covariances=np.diag([0.5, 1]))
 NAN = np.diag([1, 1, np.nan])
 LAW = replica.SpikedRandomFeatures(student="tanh", target="sin", r=1, c=1, gamma=0.8)
+TWO = GradientStep(student="relu", target="z1 + z1*z2", alpha0=2, eta=2).srf(beta=1.0)
 FEATURES = np.random.default_rng(1).standard_normal((80, 20))
 
 
@@ -180,9 +181,19 @@ REFUSED = {
         *((dict(name=of, model=layer()), NO_THEORY) for of in ("bounds", "best_bounds")),
         (dict(name="optimal_eta", model=layer(), alpha=1.0), NO_THEORY),
         (dict(name="spectrum", model=moments(), alpha=1.0), "model must be"),
+        (dict(name="spectrum", model=layer()), "samples must be given"),
+        (dict(name="spectrum", model=layer(), alpha=2.0, samples=3), "samples must be left out"),
+        (dict(name="spectrum", model=sample(), samples=20), "eigvalsh"),
+        (dict(name="spectrum", model=LAW), "alpha must be given"),
         (dict(name="optimal_lambda", model=sample(), samples=[10, 20]), "samples must be .* one"),
         (dict(name="optimal_lambda", model=of_three(), samples=0.1), PART_OF_ROWS),
         (dict(name="learned_function", model=of_classes(), samples=40, lam=0.1), "must be"),
+        (dict(name="learned_function", model=of_classes(target="classes:1,-1,1"), samples=4, lam=1),
+         "inputs must be left out of a layer here"),
+        (dict(name="learned_function", model=layer(), samples=30, lam=0.1, direction=[1.0]),
+         "direction must be"),
+        *((dict(name="learned_function", model=TWO, alpha=2.0, lam=0.1, direction=of),
+           "direction must be") for of in ([1.0], [0.0, 0.0], [1.0, np.nan], "z1", [[1.0, 0.0]])),
     ],
 }  # fmt: skip
 

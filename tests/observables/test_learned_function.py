@@ -111,26 +111,6 @@ def test_along_the_spike_it_is_the_learned_function():
     assert along.plot().get_legend() is not None
 
 
-@pytest.mark.parametrize("direction", [[1.0], [0.0, 0.0], [1.0, np.nan], "z1", [[1.0, 0.0]]])
-def test_what_is_no_direction_is_refused(direction):
-    with pytest.raises(replica.InvalidArgument) as caught:
-        replica.learned_function(TWO.srf(beta=1.0), direction=direction, **AT)
-    assert caught.value.name == "direction"
-
-
-def test_a_given_layer_knows_directions_of_its_target_alone():
-    W = np.random.default_rng(0).standard_normal((20, 10)) / 10**0.5
-    layer = replica.FirstLayer(weights=W, student="tanh", target="sin", directions=np.eye(10)[0])
-    with pytest.raises(replica.InvalidArgument) as caught:
-        replica.learned_function(layer, samples=30, lam=0.1, direction=[1.0])
-    assert caught.value.name == "direction"
-    classes = replica.FirstLayer(
-        weights=np.eye(2), student="tanh", target="classes:1,-1", inputs=LAW
-    )  # which has no directions
-    with pytest.raises(replica.InvalidArgument, match="inputs must be left out of a layer here"):
-        replica.learned_function(classes, samples=4, lam=0.1)
-
-
 def test_a_variance_that_rounding_hides_is_flagged():
     """One input in a million is so large that the readout's output there, 1e16, is the difference
     of what its variance is and what kappa tells of it."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import replica
-from replica import FeatureSample, FirstLayer, GradientStep, InvalidArgument
+from replica import FirstLayer, GradientStep
 from solvers.results import ConvergenceError
 from validation import first_layer
 
@@ -81,20 +81,8 @@ def test_alpha_is_samples_over_the_input_dimension_and_an_intercept_changes_noth
     np.testing.assert_array_equal(first.edges, second.edges)
 
 
-def test_what_is_refused():
-    layer = layer_of(np.eye(20), "tanh")
-    with pytest.raises(InvalidArgument, match="samples must be given"):
-        replica.spectrum(layer)
-    with pytest.raises(InvalidArgument, match="samples must be left out"):
-        replica.spectrum(layer, 2.0, samples=3)
-    features = np.random.default_rng(0).standard_normal((40, 2))
-    sample = FeatureSample(features=features, labels=np.sign(features[:, 0]))
-    with pytest.raises(InvalidArgument, match="eigvalsh"):
-        replica.spectrum(sample, samples=20)
+def test_a_spectrum_that_is_not_found():
     with pytest.raises(ConvergenceError, match="vanish"):
         replica.spectrum(layer_of(np.zeros((5, 5)), "tanh"), 2.0)
     with pytest.raises(ConvergenceError, match="time_limit"):
-        replica.spectrum(layer, 2.0, time_limit=1e-3)
-    model = GradientStep(student="tanh", target="sin", alpha0=5, eta=1.0).srf(beta=1.0)
-    with pytest.raises(InvalidArgument, match="alpha must be given"):
-        replica.spectrum(model)
+        replica.spectrum(layer_of(np.eye(20), "tanh"), 2.0, time_limit=1e-3)
