@@ -141,26 +141,6 @@ def test_progress_is_told_to_a_function_or_drawn(capsys):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (dict(loss=["square", "square"]), "different names"),
-        (dict(loss=[]), "one or more"),
-        (dict(student=["tanh", "tanh"]), "different names"),
-        (dict(theory=["srf", "net"]), "theory must be srf or network"),
-        (dict(lam="best", loss="huber:1"), "loss"),
-        (dict(lam="worst"), "lam"),
-        (dict(beta="best"), "beta"),
-        (dict(eta="best", rate=[0.5, 1.0]), "rate must be left out"),
-        (dict(progress="yes"), "progress must be True, False"),
-        (dict(notes=1.5), "notes"),
-    ],
-)
-def test_what_is_no_grid_is_refused(options, said):
-    with pytest.raises(InvalidArgument, match=said):
-        learning_curve(MODEL, **(dict(alpha=1.0, lam=0.1) | options))
-
-
-@pytest.mark.parametrize(
     "listed", [range(1, 3), pandas.Series([1.0, 2.0]), memoryview(b"\x01\x02")]
 )
 def test_whatever_has_several_values_is_an_axis(listed):

@@ -102,6 +102,15 @@ def test_a_rate_that_follows_the_width(kind):
         (dict(alpha=1, lam=1, readout=[-1, 1]), "readout must be equal .*on a grid"),
         (dict(alpha=1, lam=1, beta=[-1.0]), "beta must be positive"),
         (dict(alpha=[1, 2], lam=1, workers=0), "workers must be .*1 or more"),
+        (dict(alpha=1, lam=1, loss=["square", "square"]), "different names"),
+        (dict(alpha=1, lam=1, loss=[]), "one or more"),
+        (dict(alpha=1, lam=1, student=["tanh", "tanh"]), "different names"),
+        (dict(alpha=1, lam=1, theory=["srf", "net"]), "theory must be srf or network"),
+        (dict(alpha=1, lam="best", loss="huber:1"), "loss"),
+        (dict(alpha=1, lam=1, beta="best"), "beta"),
+        (dict(alpha=1, lam=1, eta="best", rate=[0.5, 1.0]), "rate must be left out"),
+        (dict(alpha=1, lam=1, progress="yes"), "progress must be True, False"),
+        (dict(alpha=1, lam=1, notes=1.5), "notes"),
     ],
 )
 def test_bad_grids(call, message):
