@@ -56,6 +56,7 @@ def test_inputs_of_a_drawn_srf():
     blocks = list(layer.draw_inputs(40_000, np.random.default_rng(0)))
     X, component = (np.concatenate(part) for part in zip(*blocks, strict=True))
     Z = X @ layer.directions.T
+    assert component.mean() == pytest.approx(0.5, abs=0.0125)  # 5 standard errors
     for j in (0, 1):
         own = Z[component == j]
         assert own.mean(axis=0) == pytest.approx(LAW.means[j], abs=0.05)  # 4 standard errors
