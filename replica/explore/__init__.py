@@ -5,6 +5,6 @@ what a state of its controls means, ``views`` what is shown of it, and ``cached_
 was computed for it.
 """
 
-from .cached_results import SimulatedCurve, in_turn, point, simulate, simulation_command
+from .cached_results import in_turn, point, simulate, simulation_command
 from .texts import DEFAULTS, State
 from .views import REFUSALS, VIEWS, curve_view, picture

@@ -20,7 +20,6 @@ with app.setup:
         DEFAULTS,
         REFUSALS,
         VIEWS,
-        SimulatedCurve,
         curve_view,
         in_turn,
         picture,
@@ -118,7 +117,7 @@ def _():
     programs = mo.ui.tabs({"Python": "", "command line": ""})
     button = mo.ui.run_button(label="simulate networks")
     keep = mo.ui.run_button(label="keep this curve")
-    dots: dict[str, SimulatedCurve] = {}  # simulations, by their command
+    dots: dict[str, Any] = {}  # simulations, by their command
     kept: dict[str, dict[str, str]] = {}  # the state whose curve is drawn below others
     last: dict[str, list[Any]] = {}  # view of the last state that could be shown
     return button, controls, dots, keep, kept, last, programs, tabs

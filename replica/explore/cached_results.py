@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from threading import Lock
 from time import thread_time
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import pandas
@@ -132,15 +132,9 @@ PATIENCE = 120.0  # seconds
 ALONE = Lock()  # held while a page simulates: each takes a core
 
 
-class SimulatedCurve(NamedTuple):
-    """Errors of simulated networks over alpha, and the command that gives them."""
-
-    points: xr.Dataset
-    command: str
-
-
-def simulate(state: State) -> SimulatedCurve:
-    """Simulate a few small networks, by the command that is shown for it, in a process of its own.
+def simulate(state: State) -> xr.Dataset:
+    """Errors of a few small networks over alpha, simulated by the command that is shown for it, in
+    a process of its own.
 
     Raises
     ------
@@ -148,8 +142,7 @@ def simulate(state: State) -> SimulatedCurve:
         Where the command refuses, in its words, takes too long, or another is running.
     """
     request_of(state)
-    command_line = simulation_command(state)
-    arguments = [*shlex.split(command_line)[1:], "--json", "--workers", "1"]
+    arguments = [*shlex.split(simulation_command(state))[1:], "--json", "--workers", "1"]
     streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
     if not ALONE.acquire(blocking=False):
         raise InvalidArgument("the simulation", None, "alone: another page's is running")
@@ -165,7 +158,7 @@ def simulate(state: State) -> SimulatedCurve:
         messages = finished_run.stderr.strip().splitlines() or [f"status {finished_run.returncode}"]
         raise InvalidArgument("the simulation", messages[-1], "possible")
     simulated_table = pandas.DataFrame(json.loads(finished_run.stdout)["points"], dtype=float)
-    return SimulatedCurve(simulated_table.set_index(["alpha", "lam"]).to_xarray(), command_line)
+    return simulated_table.set_index(["alpha", "lam"]).to_xarray()
 
 
 def simulation_command(state: State) -> str:

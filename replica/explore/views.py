@@ -20,7 +20,7 @@ from ..errors import InvalidArgument
 from ..observables import LearnedFunction
 from ..problem import refuse_options
 from . import cached_results, texts
-from .cached_results import SIMULATION, SimulatedCurve, in_turn
+from .cached_results import SIMULATION, in_turn, simulation_command
 from .texts import State, number_of, options_of, request_of
 
 # Errors in the place of a figure: their messages are sentences.
@@ -44,7 +44,7 @@ class View(NamedTuple):
 
 
 def curve_view(
-    state: State, simulated: SimulatedCurve | None = None, earlier: State | None = None
+    state: State, simulated: xr.Dataset | None = None, earlier: State | None = None
 ) -> View:
     """Errors over alpha, with simulated ones, over the curve of an ``earlier`` state."""
     curve_errors = _curve(state)
@@ -53,10 +53,10 @@ def curve_view(
     if simulated is None:
         axes = plotting.plot_curve(curve_errors)
     else:
-        dots = simulated.points.assign_attrs(curve_errors.attrs)
+        dots = simulated.assign_attrs(curve_errors.attrs)
         simulated_size = f"networks, d = {SIMULATION['dimension']}"
         axes = plotting.plot_comparison(dots, {"theory": curve_errors}, simulated=simulated_size)
-        command_line += f"\n{simulated.command}"
+        command_line += f"\n{simulation_command(state)}"
     earlier_not_drawn = "" if earlier is None else _draw_earlier(axes, state, earlier, curve_errors)
     _mark_state_point(axes, number_of(state, "at"))
     grid = texts.grid_code(state["alpha"])

@@ -224,13 +224,11 @@ def test_dots_are_what_the_command_gives(capsys):
     view = curve_view(state, simulated)
     line = view.command.splitlines()[1]
     points = document(capsys, line.removeprefix("replica-validate "), validate)["points"]
-    errors, spread = (
-        simulated.points[name].values[:, 0] for name in ("test_error", "test_error_stderr")
-    )
+    errors, spread = (simulated[name].values[:, 0] for name in ("test_error", "test_error_stderr"))
     assert [one["test_error"] for one in points] == errors.tolist()
     assert [one["test_error_stderr"] for one in points] == spread.tolist()
     assert "networks, d = 300 (±2 s.e.)" in labels(view.figure.axes[0])
-    alpha = simulated.points.alpha.values
+    alpha = simulated.alpha.values
     theory_at_dots = np.array([point(state | {"at": str(x)}).test_error for x in alpha])
     # 5 standard errors of four draws each, and the network's finite-size shift at d = 300, 20/d
     allowed = 5 * spread + 20 / 300 * theory_at_dots
