@@ -112,15 +112,18 @@ def plot_spectrum(
         _draw_histogram(ax, eigenvalues, nonzero_x.min(), nonzero_x.max(), logarithmic, bars_label)
         ax.set_xscale("log" if logarithmic else "linear")
         return finish(ax, EIGENVALUE, DENSITIES[logarithmic])
-    intervals = [spectrum.grid(k, 200) for k in range(len(spectrum.edges))]
+    intervals = [  # with their sharp ends, at which the density is 0
+        np.union1d(spectrum.grid(k, 200), edges[spectrum.sharp[k]])
+        for k, edges in enumerate(spectrum.edges)
+    ]
     density_lines = [(x, spectrum.density(x)) for x in intervals]
     # tails below that are thinner than the line
     least_mass = 1e-4 * max(float((x * y).max()) for x, y in density_lines)
     for k, (x, y) in enumerate(density_lines):
         is_visible = x * y > least_mass
         is_visible[1:] |= is_visible[:-1]  # down to the axis
+        is_visible |= np.isin(x, spectrum.edges[spectrum.sharp])
         density_lines[k] = x[is_visible], y[is_visible]
-    density_lines = [_to_edges(spectrum, k, *line) for k, line in enumerate(density_lines)]
     lowest_x, high = min(x[0] for x, _ in density_lines), max(x[-1] for x, _ in density_lines)
     matrix_p = None if eigenvalues is None else np.shape(eigenvalues)[-1]
     outliers = {"theory": [x for x in spectrum.outliers_at(matrix_p) if x > high], "simulated": []}
@@ -178,14 +181,6 @@ def _draw_histogram(
     bin_width = np.diff(np.log(edges)) if logarithmic else np.diff(edges)
     bin_height = bin_counts / np.size(eigenvalues) / bin_width
     ax.stairs(bin_height, edges, fill=True, color="0.8", label=label)
-
-
-def _to_edges(spectrum: Any, interval: int, x: Array, y: Array) -> tuple[Array, Array]:
-    """Points of a density, with zeros added at the sharp ends of its interval."""
-    sharp_edges = spectrum.edges[interval][spectrum.sharp[interval]]
-    x, y = np.append(x, sharp_edges), np.append(y, np.zeros(sharp_edges.size))
-    density_order = np.argsort(x)
-    return x[density_order], y[density_order]
 
 
 def plot_staircase(staircase: Any, ax: "Axes | None" = None) -> "Axes":
