@@ -13,7 +13,7 @@ from ..plotting import plot_curve
 from ..steps import after_each_step
 from . import printing
 from .command_runner import DATASETS, Interrupted, TimeLimit, Tolerance, command
-from .notes import CurveNotes, Notes, note_theory, notes_of_curve, print_notes
+from .notes import Notes, note_theory, notes_of_curve, print_notes
 from .option_table import BEST, SEARCHED, SRF_FIELDS, Options, one_or_axis
 from .options import parse_request
 from .printing import Output
@@ -79,14 +79,15 @@ def answer_curve(
         else:
             grid = observables.solve_grid(problem, **point_axes, grids=typed_grids, **solve_options)
     printed_axes = [*_shown_axes(grid), *searched]
-    found, (output, interrupted_text) = CurveNotes(grid), output.of_solved(grid.columns["status"])
+    output, interrupted_text = output.of_solved(grid.columns["status"])
+    sentences: list[str] = []
+    shift = 0.0
     if not interrupted_text:
         try:
             note_options = {"theory": request.theory, "asked": notes} | limits
-            found = notes_of_curve(grid, printed_axes, searched, **note_options)
+            grid, sentences, shift = notes_of_curve(grid, printed_axes, searched, **note_options)
         except KeyboardInterrupt:
             interrupted_text = "all points are solved, and their notes are not"
-    grid = found.grid
     document = curve_document(grid)
     document["problem"] |= dict.fromkeys(searched, BEST)
 
@@ -96,8 +97,8 @@ def answer_curve(
         note_theory(grid.models[0])
 
     def dataset() -> Any:
-        limit_attrs = {"limit": f"d → ∞ (at d = 1000 up to {found.shift:+.0%})"}
-        is_far = abs(found.shift) > observables.NOTED_SHIFT
+        limit_attrs = {"limit": f"d → ∞ (at d = 1000 up to {shift:+.0%})"}
+        is_far = abs(shift) > observables.NOTED_SHIFT
         return grid.dataset().assign_attrs(limit_attrs if is_far else {})
 
     def draw_curve() -> Any:
@@ -107,7 +108,7 @@ def answer_curve(
     if interrupted_text:
         raise Interrupted(f"interrupted; {interrupted_text}")
     time_limit = limits["time_limit"]
-    print_notes(document["points"], found.sentences, problem=grid.problem, time_limit=time_limit)
+    print_notes(document["points"], sentences, problem=grid.problem, time_limit=time_limit)
     return grid.converged
 
 

@@ -6,7 +6,7 @@ their range, errors no better than that of predicting 0, and points that did not
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -35,15 +35,6 @@ NOTED = {  # sentence on the relative change of an error, by its name as a colum
     "itself differs by {change} (--theory network)",
 }
 TO_NETWORK = "network_difference"
-
-
-class CurveNotes(NamedTuple):
-    """Notes on a grid: the grid, with columns of the changes where they were asked for, the
-    sentences, and the largest relative change to d = 1000 that is known."""
-
-    grid: observables.Grid
-    sentences: Sequence[str] = ()
-    shift: float = 0.0
 
 
 def note_theory(model: SpikedRandomFeatures) -> None:
@@ -91,9 +82,10 @@ def notes_of_curve(
     theory: str | None,
     asked: bool,
     **limits: Any,
-) -> CurveNotes:
+) -> tuple[observables.Grid, list[str], float]:
     """Notes on the changes of the headline error to d = 1000 and to the network; the ``axes`` name
-    the place of a point.
+    the place of a point.  Returns the grid, with columns of the changes where they were ``asked``
+    for; the notes; and the largest relative change to d = 1000 that is known.
 
     Where they are ``asked`` for they are of all points, and columns of the grid.  Otherwise they
     are of the ends and the middle of the axes, and those to the network are left out if a
@@ -114,7 +106,7 @@ def notes_of_curve(
     alpha_and_lam = ([point[name] for point in noted_points] for name in ("alpha", "lam"))
     curve_sentences.append(observables.large_penalty_note(grid.models[0].reuse, *alpha_and_lam))
     shifts = noted_grid.columns["finite_size_shift"]
-    return CurveNotes(grid, [*filter(None, curve_sentences)], float(shifts[_farthest(shifts)]))
+    return grid, [*filter(None, curve_sentences)], float(shifts[_farthest(shifts)])
 
 
 def notes_of_bounds(
