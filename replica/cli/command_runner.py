@@ -243,7 +243,7 @@ def run(application: typer.Typer, arguments: Sequence[str] | None = None) -> int
     if sys.stderr is None:  # closed: nobody is told
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     os.environ.pop("MPLBACKEND", None)  # pictures are files, which no window's library draws
-    atexit.register(gc.freeze)  # else a fifth of a short command is a search for garbage
+    atexit.register(gc.freeze)  # else a tenth of a short command is a search for garbage
     logging.basicConfig(handlers=[StderrHandler()], level=logging.WARNING)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: files are swept
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # by ``interrupts``
