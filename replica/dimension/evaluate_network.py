@@ -1,6 +1,7 @@
 """The theory of a network at its own dimension, at many points.  docs/theory.md 23"""
 
 from dataclasses import replace
+from math import factorial
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def evaluate_at_dimension(
     """
     # weight of dropped nodes over the quadrature tolerance, between the least one and the default
     dropped_share, least_tolerance = 1 / 200, 2e-6
-    enough_products = 0.3  # of directions of the bulk, for each sample and neuron
+    enough_products = 0.3  # of two or three directions of the bulk, for each sample and neuron
     dimension_quadrature_tolerance, dimension_residual_tolerance = 2e-3, 1e-8
     evaluation, tol = Evaluation(len(alpha)), dimension_quadrature_tolerance if tol is None else tol
     dimension_tol = float(np.clip(tol, least_tolerance, dimension_quadrature_tolerance))
@@ -116,16 +117,17 @@ def evaluate_at_dimension(
 
 
 def products_per_fit(model: Model, alpha: Array, dimension: float) -> Array:
-    """Products of two directions of the bulk over samples or neurons, D^2/2 over max(n, p), at
-    ``alpha`` (P,) for a network of one kind of neurons; inf for features without degree two.
+    """Products of k directions of the bulk over samples or neurons, D^k / k! over max(n, p), at
+    ``alpha`` (P,) for a network of one kind of neurons: k = 2, or 3 where features are odd.
 
-    With D = 1 / E rho^2 directions, degree two of a feature is noise of its own where this is much
+    With D = 1 / E rho^2 directions, degree k of a feature is noise of its own where this is much
     larger than 1.  docs/network.md, "How large d must be"
     """
-    if model.student.odd and not any(model.geometry.bias):
-        return np.full(alpha.shape, np.inf)
-    rows = loaded_rows(replace(model, dimension=np.inf))
-    return np.asarray(rows.share_of_directions**2 * dimension / (2 * np.maximum(alpha, model.beta)))
+    features_are_odd = model.student.odd and not any(model.geometry.bias)
+    degree = 3 if features_are_odd else 2
+    directions = loaded_rows(replace(model, dimension=np.inf)).share_of_directions * dimension
+    fits = dimension * np.maximum(alpha, model.beta)
+    return np.asarray(directions**degree / factorial(degree) / fits)
 
 
 def _limit(table: Table, alpha: Array, lam: Array) -> tuple[Array, Array]:

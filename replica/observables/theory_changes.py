@@ -73,7 +73,8 @@ def few_products_note(models: Iterable[SpikedRandomFeatures], alpha: Array) -> s
                 fewest, at_d = min((fewest, at_d), (fit_products, dimension))
     return (fewest < 1) * (
         f"networks of d = {at_d:g} may be far from this: their rows have {fewest:.2g} products of "
-        "two directions for each sample or neuron (docs/network.md, how large d must be)"
+        "two directions, of odd features three, for each sample or neuron (docs/network.md, how "
+        "large d must be)"
     )
 
 

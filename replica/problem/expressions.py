@@ -168,7 +168,7 @@ def function_hint(text: str) -> str:
     >>> function_hint("he1 + cos(2*x)").partition("; ")[2]
     'beside x or z1, a Hermite polynomial has an argument: he1(x)'
     """
-    as_python = re.sub(r"(?<![\w.])(\d+\.?\d*|\.\d+) *(?=[a-z(])(?!e[-+\d])", r"\1*", text)
+    as_python = re.sub(r"(?<![\w.])(\d+(?:\.\d*)?|\.\d+) *(?=[a-z(])(?!e[-+\d])", r"\1*", text)
     as_python = as_python.replace("^", "**")
     words = re.findall(r"(?<![\w.])[A-Za-z_]\w*", as_python)
     known_names = re.compile("|".join([r"x|z[1-4]|exp|he\d{1,2}", *ACTIVATIONS]))
