@@ -297,7 +297,7 @@ def _batch_and_state(
     force_rate: float,
 ) -> tuple[Batch, RowState]:
     """Turn the samples of step ``t`` into the ``Batch`` of weights that the saddle-point equations
-    read, leaving out nodes of negligible weight, and move the rows.
+    read, and move the rows.
 
     The spike decays, grows by ``force_rate`` times the batch's mean force along the known
     directions, and by its noise along the axis of this step.  ``force_rate`` multiplies the weights
@@ -315,21 +315,13 @@ def _batch_and_state(
     row_spike[noise_axis] += force_rate * force_noise / np.sqrt(alpha)
 
     phi = sample_force / force_noise if force_noise else np.zeros_like(sample_force)  # Eq. (18.10)
-    t11, t12, F, lam, L = np.broadcast_arrays(*sample[:5])
     known_count = len(known_directions)
     weight_pairs = np.empty((known_count + 2, known_count + 2, *rho_weights.shape))
     weight_pairs[:-1, :-1] = residual_law.weights
     weight_pairs[-1, :-1] = weight_pairs[:-1, -1] = residual_law.weights[0] * phi
     weight_pairs[-1, -1] = rho_weights * phi**2
-    pair_sizes = np.abs(np.einsum("iinm->inm", weight_pairs[1:, 1:]))
-    pair_sizes = np.concatenate([pair_sizes, *(np.abs(rho_weights) * f**2 for f in (F, lam, L))])
-    pair_sizes = pair_sizes[..., None] * _strength_functions(t11[0], t12[0], alpha)[..., [0, -1]]
-    # nodes with negligible weight in every average are dropped
-    kept_nodes = (pair_sizes > 1e-15 * pair_sizes.sum(axis=(1, 2), keepdims=True)).any(axis=(0, 3))
-    kept_nodes |= not kept_nodes.any()  # samples without inputs or norms still act on the trace
-    t11, t12, F, lam, L = (sample_weight[:, kept_nodes] for sample_weight in (t11, t12, F, lam, L))
+    products = weight_pairs.reshape(*weight_pairs.shape[:2], -1)
+    t11, t12, F, lam, L = (x.reshape(len(x), -1) for x in np.broadcast_arrays(*sample[:5]))
     axes = np.vstack([known_directions, np.eye(len(row_spike))[noise_axis]])
-    row_batch = Batch(
-        alpha, weight_pairs[:, :, kept_nodes], t11, t12, F, lam, L, sample.g, sample.v, axes, decay
-    )
+    row_batch = Batch(alpha, products, t11, t12, F, lam, L, sample.g, sample.v, axes, decay)
     return row_batch, RowState(row_spike, sample.c)
