@@ -214,8 +214,9 @@ def _farthest(changes: ArrayLike) -> int:
 
 
 def _network_eta(searched: Container[str], point: Mapping[str, Any], is_far: bool) -> str:
-    """The best eta of the network in the place of an sRF at a point, if it is found in time, and
-    the error there.  Empty where eta differs by 20 % at most, unless the error ``is_far``, too."""
+    """The best eta of the network in the place of an sRF at a point, and the error there, or that
+    it may differ, if it is not found in time.  Empty where it differs by 20 % at most, unless the
+    error ``is_far``, too."""
     srf_point = {"alpha": point["alpha"], "lam": None if "lam" in searched else point["lam"]}
 
     def network_optimum(network: SpikedRandomFeatures) -> Array:
@@ -226,7 +227,7 @@ def _network_eta(searched: Container[str], point: Mapping[str, Any], is_far: boo
     with deadline(TIME_LIMIT if is_far else SECONDS_FOR_NOTE):
         eta, error = of_srf * (1 + CHANGES[TO_NETWORK].of(point["model"], of_srf, network_optimum))
     if not np.isfinite(eta):
-        return ", whose best eta may differ" * is_far
+        return ", whose best eta may differ"
     at_end = np.abs(np.log(np.divide(SEARCHED_RANGES["eta"], eta))).min() < 1e-6
     eta_text = f", whose best eta is {eta:.3g}" + ", an end of the range searched" * bool(at_end)
     eta_text += f", with a test error of {error:.4g} where the best of the sRF is {of_srf[1]:.4g}"

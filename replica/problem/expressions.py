@@ -165,28 +165,30 @@ def function_hint(text: str) -> str:
     >>> function_hint("sin(z1").partition("; ")[2]
     "'(' was never closed"
     >>> function_hint("he1 + cos(2*x)").partition("; ")[2]
-    'beside x or z1, a Hermite polynomial has an argument: he1(x)'
+    'did you mean he1(x) + cos(2*x)?'
     """
+    names = rf"exp|he\d{{1,2}}|{'|'.join(ACTIVATIONS)}"
     as_python = re.sub(r"(?<![\w.])(\d+(?:\.\d*)?|\.\d+) *(?=[a-z(])(?!e[-+\d])", r"\1*", text)
-    as_python = as_python.replace("^", "**")
     words = re.findall(r"(?<![\w.])[A-Za-z_]\w*", as_python)
-    known_names = re.compile("|".join([r"x|z[1-4]|exp|he\d{1,2}", *ACTIVATIONS]))
+    known_names = re.compile(rf"x|z[1-4]|{names}")
     unknown_word = next((word for word in words if not known_names.fullmatch(word)), "")
+    argument = ARGUMENT.search(text)
+    called = rf"\g<0>({argument[0] if argument else 'x'})"
+    as_python = re.sub(rf"\b(?:{names})\b(?! *\()", called, as_python.replace("^", "**"))
     meant = ""
     try:
-        ast.parse(as_python, mode="eval")
-        meant = f"; did you mean {shorten(as_python)}?" * (as_python != text and "he" not in text)
+        with np.errstate(all="ignore"):
+            value = _value(ast.parse(as_python, mode="eval").body, tuple(np.ones(4)))
+        is_meant = as_python != text and bool(np.isfinite(value))
+        meant = f"; did you mean {shorten(as_python)}?" * is_meant
     except SyntaxError as error:  # such as: '(' was never closed
         meant = f"; {error.msg}" * ("(" in error.msg or ")" in error.msg)
-    except (ValueError, RecursionError, MemoryError):
+    except (ValueError, ArithmeticError, RecursionError, MemoryError):
         pass
     if unknown_word:
         too_many = re.fullmatch(r"z\d+", unknown_word) and " (z4 is the last)"
         closest = too_many or hint(unknown_word, ACTIVATIONS)
         meant = f"; {shorten(unknown_word)!r} is unknown{closest}"
-    elif not meant and is_expression(text) and (bare := re.search(r"\bhe\d{1,2}\b(?! *\()", text)):
-        argument = cast(re.Match[str], ARGUMENT.search(text))[0]
-        meant = f"; beside x or z1, a Hermite polynomial has an argument: {bare[0]}({argument})"
     return (
         f"one of {', '.join(ACTIVATIONS)}, a Hermite sum such as he1+he2/2, arithmetic in x, or in "
         "z1 ... z4 of a target, such as z1**2 + relu(z1*z2) + he2(z3)/2, of at most some 200 "

@@ -105,7 +105,7 @@ class Code(str):
 
 
 # sign, factor, degree and divisor of a term such as -0.5*he3/6
-_TERM = re.compile(r"([+-]?)(?:([\d.]+(?:e[+-]?\d+)?)\*)?he(\d{1,2})(?:/([\d.]+))?")
+_TERM = re.compile(r"([+-]?)(?:(?<![\d.])([\d.]+(?:e[+-]?\d+)?)\*)?he(\d{1,2})(?:/([\d.]+))?")
 
 
 def activation(
