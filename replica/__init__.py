@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from warnings import warn as _warn
 
 from . import interrupts as _interrupts  # noqa: F401, before all that takes time to load
+
+# isort: split
+from solvers.results import ConvergenceError
+
 from .convex import Loss, loss
 from .errors import InvalidArgument
 from .errors import meant as _meant
@@ -47,6 +51,7 @@ __all__ = [
     "Activation",
     "AfterStep",
     "Calibration",
+    "ConvergenceError",
     "FeatureMoments",
     "FeatureSample",
     "FirstLayer",

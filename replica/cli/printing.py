@@ -206,7 +206,9 @@ def errors_first(table_columns: Container[Any], loss: Loss) -> list[str]:
     errors = ("classification_error", "test_error", "train_error")
     other_columns = ["loss_error", "train_loss", "classification_error_stderr", "test_error_stderr"]
     other_columns += [
-        f"fitted_{name}" for name in ("classification_error", "test_error", "loss_error")
+        f"fitted_{name}{end}"
+        for name in ("classification_error", "test_error", "loss_error")
+        for end in ("", "_stderr")
     ]
     error_names = [name for name in (*errors, "converged", *other_columns) if name in table_columns]
     squared_columns = ["test_error", "train_error", "test_error_stderr"] * (loss.kind == "margin")

@@ -144,7 +144,7 @@ def answer_readout(
     document_axes = {str(name): dataset[name].values for name in dataset.test_error.dims}
     document_columns = {str(name): x.values.ravel() for name, x in dataset.data_vars.items()}
     document: dict[str, Any] = {
-        "problem": dict(dataset.attrs) | ({"lam": BEST} if asks_best else {}),
+        "problem": dataset.attrs | model.described | ({"lam": BEST} if asks_best else {}),
         "points": printing.rows_of(document_axes, document_columns),
     }
     point: Any = None

@@ -103,8 +103,10 @@ class FirstLayer(Described):
         typed_directions = np.empty((d, 0)) if self.directions is None else self.directions
         target_axes = plain_array("directions", typed_directions)
         target_axes = target_axes[:, None] if target_axes.ndim == 1 else target_axes
-        if target_axes.shape == (p, g.dimension) != (d, g.dimension):
-            allowed = "of shape (p, d), d that of directions: they look transposed, give weights.T"
+        bias = np.squeeze(plain_array("bias", self.bias))  # of a column, too
+        if target_axes.shape == (p, g.dimension) != (d, g.dimension) or bias.shape == (d,) != (p,):
+            allowed = "of shape (p, d), d that of directions and p that of bias: they look "
+            allowed += "transposed, give weights.T"
             raise InvalidArgument("weights", f"shape {layer_weights.shape}", allowed)
         if target_axes.shape != (d, g.dimension):
             typed_shape = None if self.directions is None else f"shape {target_axes.shape}"
@@ -115,7 +117,6 @@ class FirstLayer(Described):
             allowed = "unit vectors that are orthogonal, the target a function of x along each "
             allowed += "(directions / numpy.linalg.norm(directions, axis=0) are of length 1)"
             raise InvalidArgument("directions", f"inner products {axis_overlap.round(3)}", allowed)
-        bias = np.squeeze(plain_array("bias", self.bias))  # of a column, too
         neuron_arrays = stacked({"weights": layer_weights, "bias": bias}, {"weights": 1, "bias": 0})
         sigma_kinks = np.array(sigma.kinks)
         if np.abs(sigma(sigma_kinks + 1e-9) - sigma(sigma_kinks - 1e-9)).max(initial=0.0) > 1e-6:
@@ -136,8 +137,9 @@ class FirstLayer(Described):
         facts: dict[str, Any] = {"weights": f"{self.width} x {self.dimension}"}
         facts |= {"student": self.student.name, "target": self.target.name, "noise": self.noise}
         extras = {"label_noise": self.label_noise and self.label_noise.name, "inputs": self.inputs}
-        extras |= {"intercept": self.intercept or None, "feature_noise": self.feature_noise or None}
-        return facts | {name: str(value) for name, value in extras.items() if value is not None}
+        extras |= {"feature_noise": self.feature_noise or None}
+        facts |= {name: str(value) for name, value in extras.items() if value is not None}
+        return facts | ({"intercept": True} if self.intercept else {})
 
     @property
     def binary(self) -> bool:

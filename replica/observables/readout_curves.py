@@ -82,7 +82,7 @@ MOST_FREQUENT = (
 )
 BEYOND_ROWS = (
     "more samples than rows: features are taken for Gaussian in each class, and errors are scaled "
-    "to meet those of the rows, where both are known"
+    "to meet those of the rows, where both are known; shares of a confusion matrix are not scaled"
 )
 BEYOND_STRATA = "more samples than rows: features are taken for Gaussian in each stratum"
 BEST_AT_END = (

@@ -43,12 +43,11 @@ def plot_comparison(
         <error>_stderr.  With a dimension ``source``, theory and simulation, and scores <error>_z,
         their differences are drawn.  ``theory`` names the theory of every point.  As
         :meth:`~validation.Comparison.dataset` of a comparison has them; any parameter may be a
-        dimension.
+        dimension.  Where the theory is ``noted``, it has an open square.
     theories : dict of label -> xarray.Dataset, optional
         As returned by :func:`replica.learning_curve`, over the same dimensions; denser along the
-        longest; NaN where a theory is of no use.  Where the first is ``noted`` beside a point, it
-        has an open square.  The first is drawn as full lines, others as thin ones, broken if there
-        are several lines, that of the label ``LIMIT`` as pale ones.
+        longest; NaN where a theory is of no use.  The first is drawn as full lines, others as thin
+        ones, broken if there are several lines, that of the label ``LIMIT`` as pale ones.
     ax : matplotlib Axes, optional
         Where to draw; its lower quarter is cut off for the differences in standard errors, over a
         band of two.
@@ -71,6 +70,7 @@ def plot_comparison(
     theories = {label: with_all_axes(theory) for label, theory in (theories or {}).items()}
     points = with_all_axes(points)
     has_differences = "source" in points.dims
+    theory_points = points.sel(source="theory", drop=True) if has_differences else points
     if has_differences:
         points = points.sel(source="simulation", drop=True)
     name = error_drawn(points.data_vars, error)
@@ -113,8 +113,7 @@ def plot_comparison(
             label = f"{'' if theories else in_words(error_name) + ', '}{simulated} {bars_text}"
             label += f", theory: {theory_name}" * bool(theory_name)
             figure_elements.draw_points(ax, [], [], [], label=label, **look)
-    for theory in [*theories.values()][:1]:  # where there are points
-        figure.mark_noted(theory.where(theory[abscissa].isin(points[abscissa]), drop=True))
+    figure.mark_noted(theory_points)
     return figure.finish(errors, difference_panels)
 
 

@@ -118,7 +118,7 @@ def plot_spectrum(
     ]
     density_lines = [(x, spectrum.density(x)) for x in intervals]
     # tails below that are thinner than the line
-    least_mass = 1e-4 * max(float((x * y).max()) for x, y in density_lines)
+    least_mass = 1e-4 * max(float(np.nanmax(x * y)) for x, y in density_lines)
     for k, (x, y) in enumerate(density_lines):
         is_visible = x * y > least_mass
         is_visible[1:] |= is_visible[:-1]  # down to the axis

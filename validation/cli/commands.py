@@ -138,14 +138,16 @@ def watched(thing: str, store_folder: Path | None) -> Iterator[Callable[[int, in
 def show_points(document: dict[str, Any], output: cli.Output) -> None:
     """Write the points of a document to standard output as a table: first the classification error
     where labels are +-1, its score before its standard error, then the test error and the scores,
-    these to two digits; after the source the theory, where that differs between points."""
+    these to two digits; errors of fits last; after the source the theory, where that differs
+    between points."""
     names = list(document["points"][0])
     first_column = names.index("source") + 1 if "source" in names else names.index("test_error")
 
-    def rank(column: str) -> tuple[int, bool]:
+    def rank(column: str) -> tuple[bool, int, bool]:
         rank_kinds = ("class", "test_error", "_z", "")
-        is_class_stderr = column == "classification_error_stderr"
-        return next(i for i, kind in enumerate(rank_kinds) if kind in column), is_class_stderr
+        kind = next(i for i, kind in enumerate(rank_kinds) if kind in column)
+        is_beside = column.startswith(("fitted_", "noted"))
+        return is_beside, kind, column == "classification_error_stderr"
 
     def cell(name: str, value: Any) -> Any:
         is_unknown = value is None or (isinstance(value, float) and np.isnan(value))

@@ -24,7 +24,7 @@ from ..draws import as_given, seed_count, whole_number
 from ..run import Simulated, Simulation, draw_layer, simulate, standard_error
 from .agreement_checks import ALLOWANCE, Check, extrapolate, skewness
 from .comparison_results import Comparison
-from .theory import OF_DRAWS, PUBLISHED, Theory, exact, theory_at, theory_of
+from .theory import OF_DRAWS, PUBLISHED, Remarks, Theory, exact, theory_at, theory_of
 
 Checks = dict[str, Check]
 
@@ -52,10 +52,10 @@ def srf_instead(network_theory: Theory) -> Theory:
 def first_answer(
     theories: Iterable[Theory],
     dimension: float,
-    checks_of: Callable[[Theory], tuple[Checks, list[str]]],
-) -> tuple[Theory, Checks, list[str]]:
+    checks_of: Callable[[Theory], tuple[Checks, Remarks]],
+) -> tuple[Theory, Checks, Remarks]:
     """The first of some ``theories``, at a dimension, that is known somewhere, with its checks and
-    its notes; where none is, the first that refuses nothing.  Where that of a network at its own
+    remarks; where none is, the first that refuses nothing.  Where that of a network at its own
     dimension is not known, the limit is taken.
 
     Raises
@@ -68,7 +68,7 @@ def first_answer(
         tried_theory = candidate.at(dimension)
         reasons += [tried_theory.reason] * bool(tried_theory.reason)
         try:
-            checks, notes = checks_of(tried_theory)
+            checks, remarks = checks_of(tried_theory)
             if tried_theory.at_own_dimension and not tried_theory.of_draws:
                 tried_theory, checks = with_limit(tried_theory, checks, checks_of)
                 reasons += [tried_theory.reason] * bool(tried_theory.reason)
@@ -76,7 +76,7 @@ def first_answer(
             theory_refusals.append(error)
             reasons.append(f"the {tried_theory.note} has no answer ({error})")
             continue
-        solved_theories.append((replace(tried_theory, reason="; ".join(reasons)), checks, notes))
+        solved_theories.append((replace(tried_theory, reason="; ".join(reasons)), checks, remarks))
         if all(np.isfinite(check.theory).any() for check in checks.values()):
             return solved_theories[-1]
         theory_name = tried_theory.note.partition(";")[0]
@@ -87,7 +87,7 @@ def first_answer(
 
 
 def with_limit(
-    theory: Theory, checks: Checks, checks_of: Callable[[Theory], tuple[Checks, list[str]]]
+    theory: Theory, checks: Checks, checks_of: Callable[[Theory], tuple[Checks, Remarks]]
 ) -> tuple[Theory, Checks]:
     """A theory of a network at its own dimension and its ``checks``, with the limit at the points
     where it has no answer and the limit has; the limit alone where these are all."""
@@ -112,8 +112,8 @@ def with_limit(
 
 def checks_at(
     theory: Theory, simulation: Simulation, time_limit: float = TIME_LIMIT
-) -> tuple[Checks, list[str]]:
-    """A simulation beside a theory at its points, by name of what is measured; and the notes.
+) -> tuple[Checks, Remarks]:
+    """A simulation beside a theory at its points, by name of what is measured; and remarks.
 
     Of a theory given each first layer there are means over the draws, and standard errors of their
     differences.
@@ -128,7 +128,7 @@ def checks_at(
         draw_scatter = errors - theory_errors if theory.of_draws else errors
         compared_means = theory_errors.mean(axis=0), errors.mean(axis=0)
         checks[name] = Check(*compared_means, standard_error(draw_scatter), skewness(draw_scatter))
-    return checks, [] if theory.of_draws else theory_answers[0][1]
+    return checks, Remarks() if theory.of_draws else theory_answers[0][1]
 
 
 @check_call
@@ -226,12 +226,14 @@ def compare(
     chosen_theory = replace(chosen_theory, square=simulation.loss.is_square)
     theories = [chosen_theory] if theory is not None else with_others(chosen_theory, simulation)
     checks_of = partial(checks_at, simulation=simulation, time_limit=time_limit)
-    chosen_theory, checks, notes = first_answer(theories, simulation.dimension, checks_of)
+    chosen_theory, checks, remarks = first_answer(theories, simulation.dimension, checks_of)
     allowed: Any = allowance
     if allowance is None:
         bias_of_samples, per_d = 1 / simulation.samples[:, None], ALLOWANCE / simulation.dimension
         allowed = bias_of_samples if exact(simulation, chosen_theory) else per_d
-    return Comparison(simulation.axes, checks, [simulation], [chosen_theory], allowed, notes=notes)
+    return Comparison(
+        simulation.axes, checks, [simulation], [chosen_theory], allowed, remarks=remarks
+    )
 
 
 @check_call
@@ -311,13 +313,13 @@ def ladder(
         for name in simulations[0].errors
     }
 
-    def limits(of: Theory) -> tuple[dict[str, Check], list[str]]:
-        theory_columns, notes = theory_at(of.model, simulations[0], time_limit)
+    def limits(of: Theory) -> tuple[dict[str, Check], Remarks]:
+        theory_columns, remarks = theory_at(of.model, simulations[0], time_limit)
         largest = simulations[-1].errors
         return {
             name: Check(theory_columns[name], line.limit, line.stderr, skewness(largest[name]))
             for name, line in ladder_lines.items()
-        }, notes
+        }, remarks
 
     srf = [] if theory is not None or compared.published is None else [srf_instead(compared)]
     compared, checks, _ = first_answer([compared, *srf], np.inf, limits)

@@ -24,7 +24,7 @@ from .agreement_checks import (
     undetected_text,
     verdict,
 )
-from .theory import Theory, curves, exact, is_srf_of_networks
+from .theory import Remarks, Theory, curves, exact, is_srf_of_networks
 
 if TYPE_CHECKING:
     import xarray
@@ -57,8 +57,8 @@ class Comparison(Displayed):
         Finite-size bias that is allowed for, relative to the theory; 1 / n of what is given.
     lines : dict of name -> Extrapolation
         Lines in 1/d, of which the limits are compared; empty at a single dimension.
-    notes : list of str
-        Notes on what is given: how far off the theory may be, why, and at how many samples.
+    remarks : Remarks
+        Of what is given: notes, and columns beside the errors of the theory.
     between : callable or None
         Theories at other values of the varied parameters, for smooth lines.
     parts : list of Comparison
@@ -72,13 +72,18 @@ class Comparison(Displayed):
     allowance: Any
     lines: dict[str, Extrapolation] = field(default_factory=dict)
     between: Callable[[dict[str, Array]], list[Theory]] | None = None
-    notes: list[str] = field(default_factory=list)
+    remarks: Remarks = field(default_factory=Remarks)
     parts: list["Comparison"] = field(default_factory=list)
 
     @property
     def simulation(self) -> Simulation:
         """Simulation of the first setting, at the largest dimension."""
         return self._sizes[-1]
+
+    @property
+    def notes(self) -> list[str]:
+        """Notes on what is given: how far off the theory may be, why, and at how many samples."""
+        return list(self.remarks.notes)
 
     @property
     def agrees(self) -> bool:
@@ -185,12 +190,16 @@ class Comparison(Displayed):
     def columns(self) -> dict[str, Array]:
         """Errors in theory and simulation, by name, over the axes and ``source``; beside it
         its standard error, <error>_stderr, its score, <error>_z, and of a ladder the slope and
-        p_value of its line, which are NaN in the theory; and ``theory``, the name of the theory
-        that the simulation of a point is compared with."""
+        p_value of its line, which are NaN in the theory; errors of fits to random rows, which are
+        NaN in the simulation, and whether a point of the theory is ``noted``, of what is given; and
+        ``theory``, the name of the theory that the simulation of a point is compared with."""
         source_columns = columns_by_source(self.axes, self.checks)
         for name, ladder_line in self.lines.items():
             source_columns[f"{name}_slope"] = simulated(ladder_line.slope)
             source_columns[f"{name}_p_value"] = simulated(ladder_line.p_value)
+        for name, values in self.remarks.columns.items():
+            unknown = False if values.dtype == bool else np.nan
+            source_columns[name] = np.stack([values, np.full_like(values, unknown)], axis=-1)
         point_shape = [axis.size for axis in self._points.values()]
         of_settings = [np.broadcast_to(theory.names, point_shape) for theory in self.theories]
         names = np.reshape(of_settings, (*(axis.size for axis in self.axes.values()), 1))

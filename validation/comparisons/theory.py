@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -222,15 +223,25 @@ def solved(
     return theory_columns, notes_on(model, theory_curve)
 
 
+class Remarks(NamedTuple):
+    """Notes on the theory of what is given, and columns beside its errors, (N_a, N_l) each: errors
+    of fits to random rows, and whether a point is ``noted``."""
+
+    notes: Sequence[str] = ()
+    columns: Mapping[str, Array] = MappingProxyType({})
+
+
 def theory_at(
     model: Solvable, simulation: Simulation, time_limit: float = TIME_LIMIT
-) -> tuple[dict[str, Array], list[str]]:
-    """Theory at the points simulated, by the name of the error, (N_a, N_l) each; and its notes."""
+) -> tuple[dict[str, Array], Remarks]:
+    """Theory at the points simulated, by the name of the error, (N_a, N_l) each; and remarks."""
     shape = [axis.size for axis in simulation.axes.values()]
     # of the first layer of a draw samples are needed, where the axes have alpha
     axes = simulation.axes | {"samples": simulation.samples}
     theory, notes = solved(model, axes, simulation.loss, time_limit, fits=True)
-    return {name: theory[name].reshape(shape) for name in simulation.errors}, notes
+    columns = {name: values.reshape(shape) for name, values in theory.items() if name != "note"}
+    beside = {name: x for name, x in columns.items() if name.startswith(("fitted_", "noted"))}
+    return {name: columns[name] for name in simulation.errors}, Remarks(notes, beside)
 
 
 def curves(
@@ -247,8 +258,7 @@ def curves(
 
     def curves_of(models: Sequence[Solvable | None]) -> "xarray.Dataset":
         solved_parts = [{} if one is None else solved(one, points, loss)[0] for one in models]
-        drawn_columns = {*ERROR_LABELS, "noted"}
-        names = {name for errors in solved_parts for name in errors} & drawn_columns
+        names = {name for errors in solved_parts for name in errors} & {*ERROR_LABELS}
         columns = {name: [errors.get(name, no_line) for errors in solved_parts] for name in names}
         variables = {name: (tuple(over), np.reshape(one, shape)) for name, one in columns.items()}
         return xarray.Dataset(variables, over)
