@@ -3,7 +3,7 @@
 from .evaluate_readout import (
     TOLERANCE,
     Given,
-    ReadoutPoints,
+    GivenPoint,
     check_memory,
     errors_at,
     evaluate_readout,

@@ -5,7 +5,7 @@ nodes, and more Hermite degrees.  docs/theory.md 20
 """
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -50,35 +50,31 @@ def has_classes(model: Given) -> bool:
     return model.binary or bool(getattr(model, "classes", None))
 
 
-class ReadoutPoints(NamedTuple):
-    """Theory of the readout at P points.
+class GivenPoint(NamedTuple):
+    """Theory of the readout at a point.
 
     Attributes
     ----------
-    columns : dict of name -> array (P,)
+    columns : dict
         Errors, NaN where they are not known, and the account, by the names that a
         ``Solution`` has for them.
     last : Posterior or None
-        The readout of the last point, over its samples; None where it is not known.
+        The readout, over its samples; None where it is not known.
     given : Stratified or None
-        The strata of the last point, where it is known.
+        The strata, where the readout is known.
     confusion : (C, C) or None
-        Shares of the answers to each class, at the last point.
+        Shares of the answers to each class.
     row_errors : (2, N) or None
-        Test and classification error of each row, at the last point, where all rows are strata.
-    interrupted : bool
-        Whether Ctrl-C ended the computation.
+        Test and classification error of each row, where all rows are strata.
     """
 
-    columns: dict[str, Array]
+    columns: dict[str, Any]
     last: Posterior | None = None
     given: Stratified | None = None
     confusion: Array | None = None
     row_errors: Array | None = None
-    interrupted: bool = False
 
 
-@one_thread()
 def evaluate_readout(
     model: Given,
     samples: Array,
@@ -86,50 +82,23 @@ def evaluate_readout(
     loss: Loss,
     tol: float = TOLERANCE,
     time_limit: float = np.inf,
-    advance: Callable[[], None] | None = None,
-    partial_results: bool = False,
-) -> ReadoutPoints:
-    """The theory at the points (samples[i], lam[i]), arrays (P,), in ``time_limit`` seconds each;
-    ``advance`` is called after each.  Points of more samples than the rows allow have the refusal
-    as their status; with ``partial_results``, those left at Ctrl-C after a solved one say so.
+) -> Iterator[tuple[int, GivenPoint]]:
+    """The theory at the points (samples[i], lam[i]), arrays (P,), in ``time_limit`` seconds each:
+    every index i and its point, in an order in which each starts from one that is near.  Points of
+    more samples than the rows allow have the refusal as their status.
 
     Raises
     ------
     InvalidArgument
-        If matrices between all neurons take more memory than there is, or all points have more
-        samples than the rows allow.
+        If matrices between all neurons take more memory than there is.
     """
     check_memory(model)
     stratify = lru_cache(maxsize=1)(model.stratified)  # penalties share the strata
-    unsolved_point = UNKNOWN_POINT | {"converged": False, "status": Status.INTERRUPTED}
-    rows: list[dict[str, Any]] = [unsolved_point] * len(samples)
-    start_readout, found = None, ReadoutPoints({})
-    try:
-        for i in np.lexsort((-lam, samples)):  # so that a point starts from one that is near
-            point = _Point(loss, float(samples[i]), float(lam[i]), tol, start_readout)
-            found = ReadoutPoints({})
-            point_status: Status | InvalidArgument = Status.CONVERGED
-            try:
-                # what overflows is found out, and flagged
-                with deadline(time_limit), np.errstate(all="ignore"):
-                    found = point.settle(model, stratify)
-            except GivenUp as given_up:
-                point_status = given_up.status
-            except InvalidArgument as refusal:
-                point_status = refusal
-            ended = {"converged": point_status is Status.CONVERGED, "status": point_status}
-            rows[i] = UNKNOWN_POINT | point.account | found.columns | ended
-            start_readout = point.start
-            if advance is not None:
-                advance()
-    except KeyboardInterrupt:
-        if not partial_results or start_readout is None:
-            raise
-        found = ReadoutPoints({}, interrupted=True)
-    row_refusals = [row["status"] for row in rows if isinstance(row["status"], InvalidArgument)]
-    if len(row_refusals) == len(rows):
-        raise row_refusals[0]
-    return found._replace(columns={name: np.array([row[name] for row in rows]) for name in rows[0]})
+    start_readout = None
+    for i in np.lexsort((-lam, samples)).tolist():
+        point = _Point(loss, float(samples[i]), float(lam[i]), tol, start_readout)
+        yield i, point.solve(model, stratify, time_limit)
+        start_readout = point.start
 
 
 def check_memory(model: Given) -> None:
@@ -152,7 +121,7 @@ class _Point:
     start : Posterior or None
         The readout of the last solution or, to begin with, of another point.
     account : dict
-        Iterations, residual and errors of all solutions, as ``ReadoutPoints`` has them.
+        Iterations, residual and errors of all solutions, as ``GivenPoint`` has them.
     """
 
     loss: Loss
@@ -162,7 +131,26 @@ class _Point:
     start: Posterior | None
     account: dict[str, Any] = field(default_factory=UNKNOWN_POINT.copy)
 
-    def settle(self, model: Given, stratify: Callable[[float], Any]) -> ReadoutPoints:
+    @one_thread()
+    def solve(
+        self, model: Given, stratify: Callable[[float], Any], time_limit: float
+    ) -> GivenPoint:
+        """The theory at the point, flagged where its errors do not settle in so many seconds or
+        its number of samples is refused."""
+        found = GivenPoint({})
+        status: Status | InvalidArgument = Status.CONVERGED
+        try:
+            # what overflows is found out, and flagged
+            with deadline(time_limit), np.errstate(all="ignore"):
+                found = self.settle(model, stratify)
+        except GivenUp as given_up:
+            status = given_up.status
+        except InvalidArgument as refusal:
+            status = refusal
+        ended = {"converged": status is Status.CONVERGED, "status": status}
+        return found._replace(columns=UNKNOWN_POINT | self.account | found.columns | ended)
+
+    def settle(self, model: Given, stratify: Callable[[float], Any]) -> GivenPoint:
         """Errors on strata of so many special directions that one more changes little, with more
         and more nodes until errors agree with those on coarser strata.  What has one level of
         strata has those of ``stratify``, at a number of samples.
@@ -200,7 +188,7 @@ class _Point:
             raise GivenUp(Status.SPECIAL_DIRECTIONS)
         return fine_readout
 
-    def _solved(self, stratified: Stratified | None, tol_share: float = 0.05) -> ReadoutPoints:
+    def _solved(self, stratified: Stratified | None, tol_share: float = 0.05) -> GivenPoint:
         """Solve the point on ``stratified``, to ``tol_share`` of the tolerance, from the last
         readout; GivenUp where there are no strata, or it does not converge."""
         if stratified is None:
@@ -226,10 +214,10 @@ class _Point:
             raise GivenUp(Status.ROUNDING)
         columns = dict(zip(ERRORS, point_errors, strict=True)) | point_solution.freedom._asdict()
         columns |= {"strata": stratified.strata.shares.size, "residual": point_solution.residual}
-        return ReadoutPoints(columns, point_solution.posterior, stratified, confusion, each_row)
+        return GivenPoint(columns, point_solution.posterior, stratified, confusion, each_row)
 
 
-def _largest_change(coarse: ReadoutPoints, fine: ReadoutPoints) -> float:
+def _largest_change(coarse: GivenPoint, fine: GivenPoint) -> float:
     """Largest relative change of the ``ERRORS`` that are known, from one solution to the next; an
     error below a small part of the labels' power is compared with that part."""
     assert fine.given is not None

@@ -22,7 +22,7 @@ from ..convex import loss as as_loss
 from ..display import in_words
 from ..equivalence import table_of_size, tabulate_at
 from ..errors import InvalidArgument
-from ..given import FeatureSample, Given, ReadoutPoints, errors_at, solve_point
+from ..given import FeatureSample, Given, GivenPoint, errors_at, solve_point
 from ..problem import Problem, asked, check_call, number, refuse_options
 from ..reuse import evaluate_reused
 from ..saddle_point import ridge
@@ -128,10 +128,12 @@ def gradient(
         if isinstance(problem, FeatureSample) and problem.strata is None and problem.binary:
             # the scale of errors beyond the rows depends on lam
             problem = classes_of(problem) if beyond(problem, samples) else problem
-        layer, points = solve_layer(problem, alpha, samples, lam, loss, quadrature_tol, time_limit)
+        layer, given_point = solve_layer(
+            problem, alpha, samples, lam, loss, quadrature_tol, time_limit
+        )
         parameters = {samples_name: float(samples_typed), "lam": layer.lam}
-        errors_near = partial(_layer_errors, points, layer, parameters)
-        most_samples = getattr(points.given, "rows", None) or np.inf
+        errors_near = partial(_layer_errors, given_point, layer, parameters)
+        most_samples = getattr(given_point.given, "rows", None) or np.inf
         with deadline(time_limit), np.errstate(all="ignore"):
             return _gradient(layer, errors_near, parameters, 4, LOSS_AGREEMENT, most_samples)
     # with other losses a dimension is the price of m, as of an sRF
@@ -229,16 +231,20 @@ def _slopes(
     return tuple(np.where(difference.success, difference.df * floor, np.nan).tolist())
 
 
-def _layer_errors(points: ReadoutPoints, point: Solution, parameters: dict[str, float]) -> ErrorsAt:
+def _layer_errors(
+    given_point: GivenPoint, point: Solution, parameters: dict[str, float]
+) -> ErrorsAt:
     """The errors of a given layer near a point, of samples or alpha and lam, on its strata."""
-    stratified_layer, (typed_samples, _) = points.given, parameters.values()
+    stratified_layer, (typed_samples, _) = given_point.given, parameters.values()
     assert stratified_layer is not None
 
     def layer_errors_near(field: str, near_value: float) -> Array:
         near_n, near_lam = (parameters | {field: near_value}).values()
         # errors are subtracted, and have to be solved far beyond the differences
         near_n *= point.samples / typed_samples
-        neighbour = solve_point(stratified_layer, point.loss, near_n, near_lam, points.last, 1e-11)
+        neighbour = solve_point(
+            stratified_layer, point.loss, near_n, near_lam, given_point.last, 1e-11
+        )
         neighbour_errors = errors_at(stratified_layer, neighbour, point.loss)[0][:2]
         return neighbour_errors if neighbour.status is Status.CONVERGED else np.full(2, np.nan)
 

@@ -362,21 +362,22 @@ def _solved_columns(
     shown = dict.fromkeys(
         name for model in models[:1] for loss in losses for name in column_names(model, loss)
     )
-    is_given = isinstance(models[0], Given)
-    if is_given:
-        settings["partial_results"] = partial_results
-    if is_given and progress is not None:
-        advance_grid, points_done, point_count = progress, itertools.count(1), len(a) * len(losses)
-        settings["advance"] = lambda: advance_grid(next(points_done), point_count)
-        progress = None
+    if isinstance(models[0], Given):
+        given_points = (
+            (len(a) * k + i, point.columns)
+            for k, loss in enumerate(losses)
+            for i, point in layer_points(models[0], a, b, loss, **settings)
+        )
+        point_count = len(a) * len(losses)
+        return columns_of([*shown], collected(given_points, point_count, progress, partial_results))
 
     def block_size(model: Any, loss: Loss) -> int:
         """Number of points that are solved together."""
-        if not is_given and model.follows_alpha:
+        if model.follows_alpha:
             return len(lam)  # every alpha has a step of its own
         # Of a loss other than the square, 64 points take some seconds: more cost less each, fewer
         # leave workers idle.  The last digits depend on it, not on the number of workers.
-        return len(a) if is_given or loss.is_square else 64
+        return len(a) if loss.is_square else 64
 
     grid_blocks = [
         partial(_columns, [*shown], model, a[i : i + size], b[i : i + size], loss=loss, **settings)
@@ -386,12 +387,11 @@ def _solved_columns(
         for i in range(0, len(a), size)
     ]
 
-    def missing(block: int) -> dict[str, Array]:
-        """Columns of the points of a block, as not solved."""
-        point_count = len(grid_blocks[block].args[2])
-        return {name: np.full(point_count, value) for name, value in unsolved_row([*shown]).items()}
-
-    block_columns = computed(grid_blocks, workers, progress, missing if partial_results else None)
+    block_columns = computed(grid_blocks, workers, progress, partial_results)
+    for i, block in enumerate(grid_blocks):
+        if block_columns[i] is None:
+            point_count = len(block.args[2])
+            block_columns[i] = columns_of([*shown], [None] * point_count)
     return {name: np.concatenate([columns[name] for columns in block_columns]) for name in shown}
 
 
@@ -399,30 +399,48 @@ def computed(
     tasks: Sequence[Callable[[], Any]],
     workers: int,
     progress: Progress | None,
-    missing: Callable[[int], Any] | None = None,
+    partial_results: bool = False,
 ) -> list[Any]:
-    """Results of the ``tasks``, by ``workers`` processes; at Ctrl-C, if some are known, with those
-    of ``missing`` in the place of the others, where that is given."""
+    """Results of the ``tasks``, by ``workers`` processes, as :func:`collected` has them."""
     if not (isinstance(workers, (int, np.integer)) and workers >= 1):
         raise InvalidArgument("workers", workers, "a whole number of processes, 1 or more")
-    task_results: dict[int, Any] = {}
     task_indices, task_count = range(len(tasks)), len(tasks)
     finished = executors.run_all(lambda i: tasks[i](), task_indices, None, min(workers, task_count))
+    return collected(finished, task_count, progress, partial_results)
+
+
+def collected(
+    finished: Iterable[tuple[int, Any]],
+    task_count: int,
+    progress: Progress | None,
+    partial_results: bool,
+) -> list[Any]:
+    """Results of so many tasks, which are ``finished`` in any order; with ``partial_results``, if
+    some are known at Ctrl-C, None in the place of the others."""
+    task_results: dict[int, Any] = {}
     try:
         for task, task_result in finished:
             task_results[task] = task_result
-            if missing and isinstance(task_result, dict) and task_result.get("interrupted"):
-                raise KeyboardInterrupt
             if progress is not None:
                 progress(len(task_results), task_count)
     except KeyboardInterrupt:
-        if missing is None or not task_results:
+        if not partial_results or not task_results:
             raise
-        task_results = {task: missing(task) for task in task_indices} | task_results
-    return [task_results[task] for task in task_indices]
+    return [task_results.get(task) for task in range(task_count)]
 
 
-def unsolved_row(names: Sequence[str], status: str = str(Status.INTERRUPTED)) -> dict[str, Any]:
+def columns_of(names: Sequence[str], rows: Sequence[dict[str, Any] | None]) -> dict[str, Array]:
+    """Columns of these ``names`` of points, by their ``rows``: None of a point that Ctrl-C left.
+    If the status of every point is the refusal of an argument, the first is raised."""
+    point_rows = [unsolved_row(names) if row is None else row for row in rows]
+    statuses = [row["status"] for row in point_rows]
+    if all(isinstance(status, InvalidArgument) for status in statuses):
+        raise statuses[0]
+    columns = {name: np.array([row[name] for row in point_rows]) for name in names}
+    return columns | {"status": np.array([status_text(status) for status in statuses])}
+
+
+def unsolved_row(names: Sequence[str], status: Any = Status.INTERRUPTED) -> dict[str, Any]:
     """The columns of these ``names`` of a point that was not solved."""
     unsolved_values = {"converged": False, "status": status, "iterations": 0, "at_edge": ""}
     return {name: unsolved_values.get(name, np.nan) for name in names}
@@ -436,14 +454,9 @@ def status_text(status: Any) -> str:
 def _columns(
     names: Sequence[str], model: Any, alpha: Array, lam: Array, **settings: Any
 ) -> dict[str, Array]:
-    """Columns of these ``names`` of the points of one block, (P,) each, and whether Ctrl-C ended
-    it."""
-    if isinstance(model, Given):
-        layer_results = layer_points(model, alpha, lam, **settings)
-        block_results, interrupted = layer_results.columns, layer_results.interrupted
-    else:
-        block_results, interrupted = vars(evaluate(model, alpha, lam, **settings)), False
-    columns = {name: block_results[name] for name in names} | {"interrupted": np.array(interrupted)}
+    """Columns of these ``names`` of the points of one block, (P,) each."""
+    block_results = vars(evaluate(model, alpha, lam, **settings))
+    columns = {name: block_results[name] for name in names}
     statuses = columns["status"].tolist()
     texts = {status: status_text(status) for status in {*statuses}}
     return columns | {"status": np.array([texts[status] for status in statuses])}

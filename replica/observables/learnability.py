@@ -13,7 +13,7 @@ from solvers.resources import TIME_LIMIT, GivenUp, check_time, deadline, one_thr
 from solvers.results import Array
 
 from ..errors import InvalidArgument
-from ..given import FeatureSample, Given, ReadoutPoints, equations_of
+from ..given import FeatureSample, Given, GivenPoint, equations_of
 from ..problem import check_call, finite_array
 from .solution import solve_layer
 
@@ -81,19 +81,19 @@ def learnability(
     learned_parts = np.full(len(target_columns), np.nan)
     readout_settings = "square", quadrature_tol, time_limit
     with deadline(time_limit), suppress(GivenUp):
-        layer, readout_points = solve_layer(model, alpha, samples, lam, *readout_settings)
+        layer, given_point = solve_layer(model, alpha, samples, lam, *readout_settings)
         if layer.converged:
             if isinstance(model, FeatureSample) and model.coordinates < model.width:
-                target_columns = _in_coordinates(model, readout_points, target_columns)
-            learned_parts = _learned_parts(readout_points, layer.samples, layer.lam, target_columns)
+                target_columns = _in_coordinates(model, given_point, target_columns)
+            learned_parts = _learned_parts(given_point, layer.samples, layer.lam, target_columns)
     return float(learned_parts[0]) if target_directions.ndim == 1 else learned_parts
 
 
-def _in_coordinates(model: FeatureSample, readouts: ReadoutPoints, targets: Array) -> Array:
+def _in_coordinates(model: FeatureSample, given_point: GivenPoint, targets: Array) -> Array:
     """The ``targets`` (k, p) in the coordinates of rows that span fewer directions, (k, r); 0 where
     they are at right angles to all rows."""
-    assert readouts.given is not None
-    row_strata: Any = readouts.given.strata
+    assert given_point.given is not None
+    row_strata: Any = given_point.given.strata
     coordinates = row_strata.features[:, : model.coordinates]
     rows = model.features - model.intercept * model.features.mean(axis=0)
     outputs = rows @ targets.T
@@ -103,15 +103,15 @@ def _in_coordinates(model: FeatureSample, readouts: ReadoutPoints, targets: Arra
 
 
 @one_thread()
-def _learned_parts(readouts: ReadoutPoints, samples: float, lam: float, targets: Array) -> Array:
+def _learned_parts(given_point: GivenPoint, samples: float, lam: float, targets: Array) -> Array:
     """The part of each of the ``targets`` (k, p), directions of the features."""
-    assert readouts.given is not None
-    assert readouts.last is not None
-    ridge_equations, G = equations_of(readouts.given, samples, lam), readouts.last.response
+    assert given_point.given is not None
+    assert given_point.last is not None
+    ridge_equations, G = equations_of(given_point.given, samples, lam), given_point.last.response
     strata = ridge_equations.strata
     V = ridge_equations.response_of_square(strata.positive(strata.trace(G)))
     kept_residual, learned_parts = ridge_equations.left(1 / (1 + V), V), np.empty(len(targets))
-    if readouts.given.intercept:  # its feature takes the mean of f*
+    if given_point.given.intercept:  # its feature takes the mean of f*
         feature_mean = to_host(strata.mix_vectors(strata.shares, 0 * strata.shares))
         *feature_means, feature_constant = feature_mean.reshape(-1, strata.coordinates)[0]
         targets = np.column_stack([targets, -(targets @ feature_means) / feature_constant])

@@ -301,8 +301,8 @@ def learned_function(
             allowed_here = "left out of a layer here, where all its inputs are N(0, I)"
             raise InvalidArgument("inputs", model.inputs, allowed_here)
         layer_options = alpha, samples, lam, "square", quadrature_tol, time_limit
-        layer_point, points = solve_layer(model, *layer_options)
-        return LearnedByReadout(layer_point, points.last)
+        layer_point, given_point = solve_layer(model, *layer_options)
+        return LearnedByReadout(layer_point, given_point.last)
     refuse_options(model, "label_noise", "dimension")
     if model.reuse and (
         model.labels.target.dimension > 1 or model.step.initialisation == "gaussian"

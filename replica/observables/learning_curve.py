@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from solvers.resources import TIME_LIMIT
@@ -19,13 +18,13 @@ from ..given import Given
 from ..problem import Problem, check_call, check_points, positive
 from .grid import (
     Grid,
+    columns_of,
     computed,
     model_grid,
     places_on_grid,
     point_axis,
     scalar_arguments,
     solve_grid,
-    status_text,
     unsolved_row,
 )
 from .optimum import Optimum, of_square, optimal_eta, optimal_lambda
@@ -185,30 +184,24 @@ def at_best(
     how = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
     row = partial(_best_point, names, best_search, **how)
     tasks = [partial(row, one, **place) for one, place in itertools.product(models, curve_points)]
-    unsolved = partial(unsolved_row, [*names, "at_edge"])
-    missing_row = (lambda _: unsolved()) if partial_results else None
-    best_rows = computed(tasks, workers, progress, missing_row)
-    row_refusals = [row for row in best_rows if isinstance(row, InvalidArgument)]
-    if len(row_refusals) == len(best_rows):
-        raise row_refusals[0]
-    best_rows = [row if isinstance(row, dict) else unsolved(status_text(row)) for row in best_rows]
-    curve_columns = {key: np.array([row[key] for row in best_rows]) for key in best_rows[0]}
+    best_rows = computed(tasks, workers, progress, partial_results)
+    curve_columns = columns_of([*names, "at_edge"], best_rows)
     scalar_axes = scalar_arguments(**curve_grids, **point_values)
     return Grid(model, curve_axes | point_axes, models, curve_columns, [SQUARE], scalar_axes)
 
 
 def _best_point(
     names: list[str], best_search: Callable[..., Optimum], model: Any, **at: Any
-) -> dict[str, Any] | InvalidArgument:
-    """Results at the point that a ``best_search`` finds, by ``names``; or the refusal of its
-    number of samples."""
+) -> dict[str, Any]:
+    """Results at the point that a ``best_search`` finds, by ``names``; its status is the refusal of
+    its number of samples if that is refused."""
     try:
         best_at = best_search(model, **at)
     except ConvergenceError as error:
-        return unsolved_row([*names, "at_edge"], str(getattr(error, "status", error)))
+        return unsolved_row([*names, "at_edge"], getattr(error, "status", error))
     except InvalidArgument as refusal:
         if refusal.name != "samples":
             raise
-        return refusal
+        return unsolved_row([*names, "at_edge"], refusal)
     best_row = {name: getattr(best_at if name == "eta" else best_at.point, name) for name in names}
-    return best_row | {"status": best_at.point.status.value, "at_edge": " ".join(best_at.at_edge)}
+    return best_row | {"at_edge": " ".join(best_at.at_edge)}

@@ -3,8 +3,9 @@ docs/theory.md 20, 22
 """
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..given import (
     FeatureMoments,
     FeatureSample,
     Given,
-    ReadoutPoints,
+    GivenPoint,
     evaluate_readout,
     has_classes,
 )
@@ -262,55 +263,27 @@ def classes_of(model: FeatureSample) -> FeatureSample:
 
 
 def meet_rows(
-    model: Given,
-    samples: Array,
-    lam: Array,
-    points: ReadoutPoints,
-    *accuracy: Any,
-    partial_results: bool = False,
-) -> dict[str, Array]:
-    """The columns of points (samples[i], lam[i]), of which errors of Gaussian classes beyond the
-    rows are scaled to meet those row by row, where both are known.  Eq. (22.14)
+    point_columns: dict[str, Any], row_errors: dict[str, Any], by_class: dict[str, Any]
+) -> dict[str, Any]:
+    """The columns of a point whose features are taken for Gaussian in each class, beyond the rows:
+    errors are scaled to meet, at all rows, those row by row, where both are known.  Eq. (22.14)
 
-    A point whose scale could not be solved is given up, but where a loss has no answer at all rows;
-    with ``partial_results`` also after Ctrl-C, if other points are solved.
+    ``row_errors`` and ``by_class`` are the columns at all rows.  Where these could not be solved
+    the point is given up, but where a loss has no answer at all rows.
     """
-    readout_columns = {name: column.copy() for name, column in points.columns.items()}
-    is_beyond = beyond(model, samples) & readout_columns["converged"]
-    if not (is_beyond.any() and isinstance(model, FeatureSample) and model.strata is None):
-        return readout_columns
-    penalties, of = np.unique(lam[is_beyond], return_inverse=True)
-    most_rows = np.full(penalties.size, float(model.most_by_rows)), penalties, *accuracy
-    models = model, classes_of(model)
-    try:
-        if points.interrupted:
-            raise KeyboardInterrupt
-        row_errors, by_class = (evaluate_readout(m, *most_rows).columns for m in models)
-    except KeyboardInterrupt:
-        if not partial_results or (is_beyond == readout_columns["converged"]).all():
-            raise
-        unsolved_values = {"converged": False, "status": Status.INTERRUPTED}
-        row_errors = by_class = dict.fromkeys(readout_columns, np.full(penalties.size, np.nan)) | {
-            name: np.full(penalties.size, value) for name, value in unsolved_values.items()
-        }
+    met_columns = dict(point_columns)
     for name in ERRORS:
-        # an error that is 0 tells no ratio
-        both_known = (row_errors[name] > 0) & (by_class[name] > 0)
-        ratio = readout_columns[name][is_beyond] / np.where(both_known, by_class[name], np.nan)[of]
-        readout_columns[name][is_beyond] = np.where(
-            both_known[of], ratio * row_errors[name][of], readout_columns[name][is_beyond]
-        )
-        stderr_name = f"{name}_stderr"
-        if stderr_name in readout_columns:
-            readout_columns[stderr_name][is_beyond] = ratio * row_errors[stderr_name][of]
-    for scale_errors in (row_errors, by_class):
-        has_failed = ~scale_errors["converged"] & (scale_errors["status"] != Status.ALL_ROWS)
-        given_up = np.flatnonzero(is_beyond)[has_failed[of]]
-        readout_columns["status"][given_up] = scale_errors["status"][of][has_failed[of]]
-        readout_columns["converged"][given_up] = False
-        for name in [name for name in readout_columns if name.startswith(ERRORS)]:
-            readout_columns[name][given_up] = np.nan
-    return readout_columns
+        ratio, stderr_name = np.nan, f"{name}_stderr"
+        if row_errors[name] > 0 and by_class[name] > 0:  # an error that is 0 tells no ratio
+            ratio = point_columns[name] / by_class[name]
+            met_columns[name] = ratio * row_errors[name]
+        if stderr_name in met_columns:
+            met_columns[stderr_name] = ratio * row_errors[stderr_name]
+    for at_all_rows in (row_errors, by_class):
+        if not at_all_rows["converged"] and at_all_rows["status"] != Status.ALL_ROWS:
+            met_columns |= {"converged": False, "status": at_all_rows["status"]}
+            met_columns |= {name: np.nan for name in met_columns if name.startswith(ERRORS)}
+    return met_columns
 
 
 def refuse_limit_options(*grids: str, workers: int = 1, notes: bool = False) -> None:
@@ -348,10 +321,9 @@ def layer_points(
     loss: Loss,
     quadrature_tol: float | None = None,
     time_limit: float = TIME_LIMIT,
-    advance: Callable[[], None] | None = None,
-    partial_results: bool = False,
-) -> ReadoutPoints:
-    """The theory at the points (samples[i], lam[i]), as :func:`evaluate_readout` has it."""
+) -> Iterator[tuple[int, GivenPoint]]:
+    """The theory at the points (samples[i], lam[i]): every i and its point, as
+    :func:`evaluate_readout` has them."""
     if model.outputs > 1 and not loss.is_square:
         hint = 'labels == c are one class and the rest; for a file numpy.save("y.npy", labels == c)'
         if not isinstance(model, FeatureSample):
@@ -366,8 +338,19 @@ def layer_points(
         labels_vary = len(strata_and_labels) > len({stratum for stratum, _ in strata_and_labels})
     if labels_vary and not loss.is_square:
         raise InvalidArgument("loss", loss.name, "the square where labels vary within a stratum")
-    settings = loss, quadrature_tol or TOLERANCE, time_limit
-    points = evaluate_readout(model, samples, lam, *settings, advance, partial_results)
-    met_columns = meet_rows(model, samples, lam, points, *settings, partial_results=partial_results)
-    was_interrupted = points.interrupted or Status.INTERRUPTED in met_columns["status"].tolist()
-    return points._replace(columns=met_columns, interrupted=was_interrupted)
+    readouts_at = partial(
+        evaluate_readout, loss=loss, tol=quadrature_tol or TOLERANCE, time_limit=time_limit
+    )
+
+    @cache
+    def columns_at_all_rows(sample: FeatureSample, penalty: float) -> list[dict[str, Any]]:
+        """Columns at as many samples as rows, row by row and of Gaussian classes."""
+        place = np.array([float(sample.most_by_rows)]), np.array([penalty])
+        return [next(readouts_at(m, *place))[1].columns for m in (sample, classes_of(sample))]
+
+    for i, point in readouts_at(model, samples, lam):
+        is_beyond = point.columns["converged"] and beyond(model, samples[i])
+        if is_beyond and isinstance(model, FeatureSample) and model.strata is None:
+            at_all_rows = columns_at_all_rows(model, float(lam[i]))
+            point = point._replace(columns=meet_rows(point.columns, *at_all_rows))
+        yield i, point

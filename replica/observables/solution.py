@@ -13,7 +13,8 @@ from solvers.results import Array, ConvergenceError, Status
 from ..convex import Loss
 from ..convex import loss as as_loss
 from ..display import Displayed
-from ..given import FeatureSample, Given, ReadoutPoints
+from ..errors import InvalidArgument
+from ..given import FeatureSample, Given, GivenPoint
 from ..plotting import add_legend, error_drawn, mark_place, plot_confusion, plot_curve, setting
 from ..problem import (
     SpikedRandomFeatures,
@@ -416,18 +417,19 @@ def solve_layer(
     loss: Any = "square",
     quadrature_tol: float | None = None,
     time_limit: float = TIME_LIMIT,
-) -> tuple[Solution, ReadoutPoints]:
-    """Solution of a given layer, see :func:`replica.solve`, and the points that it is the one of;
-    notes are not logged."""
+) -> tuple[Solution, GivenPoint]:
+    """Solution of a given layer, see :func:`replica.solve`, and the point that it is of; notes are
+    not logged."""
     samples_name, asked_value = asked(model, alpha, samples)
     readout_samples = samples_of(model, samples_name, np.array([number(samples_name, asked_value)]))
-    layer_lam = np.array([number("lam", lam)])
-    layer_loss = as_loss(loss)
-    points = layer_points(model, readout_samples, layer_lam, layer_loss, quadrature_tol, time_limit)
-    layer_point = {"samples": readout_samples.item(), "lam": layer_lam.item(), "loss": layer_loss}
-    point_columns = {samples_name: column.item() for samples_name, column in points.columns.items()}
-    of_point: dict[str, Any] = {"confusion": points.confusion}
+    layer_lam, layer_loss = np.array([number("lam", lam)]), as_loss(loss)
+    layer_place = model, readout_samples, layer_lam, layer_loss
+    ((_, given_point),) = layer_points(*layer_place, quadrature_tol, time_limit)
+    if isinstance(given_point.columns["status"], InvalidArgument):
+        raise given_point.columns["status"]
+    of_point: dict[str, Any] = given_point.columns | {"confusion": given_point.confusion}
     row_count = len(model.labels) if isinstance(model, FeatureSample) else 0
-    if points.row_errors is not None and points.row_errors[0].size == row_count:
-        of_point["row_errors"] = points.row_errors
-    return Solution(model=model, **layer_point, **point_columns, **of_point), points
+    if given_point.row_errors is not None and given_point.row_errors[0].size == row_count:
+        of_point["row_errors"] = given_point.row_errors
+    layer_point = {"samples": readout_samples.item(), "lam": layer_lam.item(), "loss": layer_loss}
+    return Solution(model=model, **layer_point, **of_point), given_point

@@ -24,11 +24,17 @@ from tests.given.simulated import (
 from tests.marks import slow
 
 
+def columns_at(model, samples, lam, of="square", **options):
+    """Columns of each point, in the order of ``samples``."""
+    found = dict(evaluate_readout(model, samples, lam, loss(of), **options))
+    return [found[i].columns for i in range(len(samples))]
+
+
 def errors(model, samples, lam, of="square", **options):
     """Those of one point."""
-    found = evaluate_readout(model, np.array([samples]), np.array([lam]), loss(of), **options)
-    assert found.columns["converged"].all(), found.columns["status"]
-    return {name: column.item() for name, column in found.columns.items()}
+    (columns,) = columns_at(model, np.array([samples]), np.array([lam]), of, **options)
+    assert columns["converged"], columns["status"]
+    return columns
 
 
 def sech2(x):
@@ -175,12 +181,12 @@ def test_a_column_of_biases_is_one_for_each_neuron():
 
 def test_what_is_not_known_to_the_tolerance_is_flagged():
     layer = FirstLayer(**LAYER | {"weights": np.linspace(-1, 1, 12).reshape(4, 3)})
-    at = np.array([8.0, 16.0]), np.array([0.1, 0.1]), loss("square")
-    found = evaluate_readout(layer, *at, 1e-12)
-    assert [status.name for status in found.columns["status"]] == ["QUADRATURE"] * 2
-    assert np.isnan(found.columns["test_error"]).all()
-    assert (found.columns["quadrature_error"] > 1e-12).all()
-    assert not found.columns["converged"].any()
+    found = columns_at(layer, np.array([8.0, 16.0]), np.array([0.1, 0.1]), tol=1e-12)
+    for columns in found:
+        assert columns["status"].name == "QUADRATURE"
+        assert np.isnan(columns["test_error"])
+        assert columns["quadrature_error"] > 1e-12
+        assert not columns["converged"]
 
 
 def test_a_point_whose_columns_strata_change_is_flagged(after_step, monkeypatch):
@@ -219,29 +225,29 @@ def test_special_directions_are_added_until_the_next_is_worth_little():
     weights[:, 1] += 4 * rng.standard_normal(120)
     given = {"weights": weights, "student": "relu", "target": "z1+z1**2"}
     of = {"directions": np.eye(100)[0], "noise": 0.1}
-    at = np.array([400.0]), np.array([0.1]), loss("square")
-    found = evaluate_readout(FirstLayer(**given, **of), *at)
-    more = evaluate_readout(FirstLayer(**given, **of, beside=2), *at)
-    without = evaluate_readout(FirstLayer(**given, **of, beside=0), *at)
-    assert [each.columns["directions"][0] for each in (found, more, without)] == [2, 3, 1]
-    assert found.columns["converged"][0]
-    change = abs(more.columns["test_error"][0] / found.columns["test_error"][0] - 1)
-    assert change < 5 * found.columns["quadrature_error"][0] + 1e-4
+    at = np.array([400.0]), np.array([0.1])
+    (found,) = columns_at(FirstLayer(**given, **of), *at)
+    (more,) = columns_at(FirstLayer(**given, **of, beside=2), *at)
+    (without,) = columns_at(FirstLayer(**given, **of, beside=0), *at)
+    assert [each["directions"] for each in (found, more, without)] == [2, 3, 1]
+    assert found["converged"]
+    change = abs(more["test_error"] / found["test_error"] - 1)
+    assert change < 5 * found["quadrature_error"] + 1e-4
     # of 1 / p, to which the theory is known, and more
-    assert without.columns["quadrature_error"][0] > 1 / 100
-    assert not without.columns["converged"][0]
+    assert without["quadrature_error"] > 1 / 100
+    assert not without["converged"]
 
 
 def test_a_point_that_takes_too_long_is_given_up_and_too_many_neurons_are_refused(after_step):
     weights, direction = after_step
     layer = FirstLayer(weights=weights, student="tanh", target="sin", directions=direction)
-    at = np.array([100.0, 200.0]), np.array([0.1, 0.1]), loss("square")
-    found = evaluate_readout(layer, *at, time_limit=1e-9)
-    assert [status.name for status in found.columns["status"]] == ["TIME"] * 2
-    assert np.isnan(found.columns["test_error"]).all()
+    at = np.array([100.0, 200.0]), np.array([0.1, 0.1])
+    found = columns_at(layer, *at, time_limit=1e-9)
+    assert [columns["status"].name for columns in found] == ["TIME"] * 2
+    assert np.isnan([columns["test_error"] for columns in found]).all()
     many = FirstLayer(**LAYER | {"weights": np.ones((10**6, 3))})
     with pytest.raises(replica.InvalidArgument, match="weights must be of fewer neurons"):
-        evaluate_readout(many, *at)
+        columns_at(many, *at)
 
 
 def test_points_of_features_are_those_solved_alone():
@@ -249,13 +255,10 @@ def test_points_of_features_are_those_solved_alone():
     Phi, y = rng.standard_normal((400, 20)), np.repeat([1.0, -1.0], 200)
     sample = FeatureSample(features=Phi + 0.3 * y[:, None], labels=y)
     samples, lam = np.array([10.0, 40.0, 90.0]), np.array([0.1, 0.1, 1e-12])
-    together = evaluate_readout(sample, samples, lam, loss("square"))
-    assert together.columns["converged"].all()
-    for i in range(3):
-        alone = evaluate_readout(sample, samples[i : i + 1], lam[i : i + 1], loss("square"))
-        assert together.columns["test_error"][i] == pytest.approx(
-            alone.columns["test_error"][0], rel=1e-4
-        )
+    for i, together in enumerate(columns_at(sample, samples, lam)):
+        assert together["converged"]
+        (alone,) = columns_at(sample, samples[i : i + 1], lam[i : i + 1])
+        assert together["test_error"] == pytest.approx(alone["test_error"], rel=1e-4)
 
 
 def test_special_directions_may_be_all_there_are():

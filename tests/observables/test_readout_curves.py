@@ -41,10 +41,11 @@ def sample():
 
 def test_a_point_is_what_the_theory_of_given_layers_says(layer):
     point = replica.solve(layer, samples=100, lam=0.1)
-    found = evaluate_readout(layer, np.array([100.0]), np.array([0.1]), replica.loss("square"))
+    at = np.array([100.0]), np.array([0.1]), replica.loss("square")
+    ((_, found),) = evaluate_readout(layer, *at)
     assert point.converged
     for name in ("test_error", "train_error", "quadrature_error", "strata"):
-        assert getattr(point, name) == found.columns[name][0]
+        assert getattr(point, name) == found.columns[name]
     assert "weights 90 x 120" in repr(point)
     assert isinstance(point, replica.Solution)
     with pytest.warns(FutureWarning, match="is now Solution"):
