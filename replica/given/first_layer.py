@@ -104,7 +104,9 @@ class FirstLayer(Described):
         target_axes = plain_array("directions", typed_directions)
         target_axes = target_axes[:, None] if target_axes.ndim == 1 else target_axes
         bias = np.squeeze(plain_array("bias", self.bias))  # of a column, too
-        if target_axes.shape == (p, g.dimension) != (d, g.dimension) or bias.shape == (d,) != (p,):
+        suit_transposed = target_axes.shape == (p, g.dimension) != (d, g.dimension)
+        suit_transposed |= self.directions is None and bias.shape == (d,) != (p,)
+        if suit_transposed:
             allowed = "of shape (p, d), d that of directions and p that of bias: they look "
             allowed += "transposed, give weights.T"
             raise InvalidArgument("weights", f"shape {layer_weights.shape}", allowed)
