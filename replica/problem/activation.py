@@ -27,7 +27,7 @@ from solvers.rules import Rule
 from ..errors import InvalidArgument
 from .checks import MAX_COMPUTED, assign, called, check_elementwise, number, real
 from .kinks import SIDES, central_difference
-from .moments import ConditionalMoments, Moments, hermite_coefficients
+from .moments import ConditionalMoments, Moments, relu_hermite_coefficients, relu_moments
 
 Integrand = Callable[[Rule, Array], Scaled]  # (rule for z, x at its nodes) -> values, scales
 MOMENT_TOLERANCE = 1e-12  # on a moment, relative to E sigma^2: a few digits above rounding
@@ -259,8 +259,8 @@ class Activation:
         array([0.        , 2.44948974])
         """
         hermite_degrees = np.arange(2, k_max + 1)
-        if self.closed_form is not None and self.kinks:  # for which integrals need many panels
-            return hermite_coefficients(lambda *at: self.moments(*at).first, hermite_degrees, s, c)
+        if self.closed_form is relu_moments:
+            return relu_hermite_coefficients(hermite_degrees, s, c)
         sigma_scale = _activation_scale(self, s)
 
         def hermite_averages(rule: Rule, x: Array) -> Scaled:

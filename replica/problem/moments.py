@@ -5,16 +5,13 @@ Each function maps (s, c) to the Moments of sigma(s + sqrt(c) z); the variance i
 arranged such that no term subtracted is much larger than the result.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import hermite_e
-from numpy.polynomial.chebyshev import chebder, chebpts1, chebval
 from numpy.typing import ArrayLike
 from scipy.special import erf, factorial, ndtr
 
-from solvers.chebyshev import coefficient_matrix
 from solvers.results import Array
 from solvers.rules import composite_legendre, gauss_hermite, gaussian_density
 
@@ -136,20 +133,12 @@ def hermite_moments(coefficients: Array, s: Array, c: Array) -> Moments:
     )
 
 
-def hermite_coefficients(
-    first: Callable[[Array, Array], Array], degrees: Array, s: ArrayLike, c: ArrayLike
-) -> Array:
-    """Hermite coefficients E He_k(z) sigma(s + sqrt(c) z) / sqrt(k!), (n, *shape of s).
-
-    ``degrees`` are the n values of k.  E He_k sigma is sqrt(c) times the derivative in s of
-    E He_{k-1} sigma: derivatives are taken of an interpolating polynomial, in t = s / sqrt(c), of
-    E z sigma, the function ``first`` of (s, c).
-    """
-    s, root_c = np.broadcast_arrays(s, np.sqrt(c))
-    root_or_one, interpolation = np.where(root_c > 0, root_c, 1.0), coefficient_matrix(16)
-    hermite_weights = np.array([chebval(0.0, chebder(interpolation, k - 1)) for k in degrees])
-    hermite_weights /= np.sqrt(factorial(degrees))[:, None]
-    hermite_sums = np.zeros((degrees.size, *s.shape))
-    for column, x in zip(hermite_weights.T, chebpts1(16), strict=True):
-        hermite_sums += np.multiply.outer(column, first(s + root_or_one * x, root_or_one**2))
-    return np.where(root_c > 0, hermite_sums, 0.0)
+def relu_hermite_coefficients(degrees: Array, s: ArrayLike, c: ArrayLike) -> Array:
+    """Hermite coefficients E He_k(z) relu(s + sqrt(c) z) / sqrt(k!), (n, *shape of s), for the n
+    ``degrees`` k, 2 or more: sqrt(c) He_{k-2}(-t) phi(t) / sqrt(k!) with t = s / sqrt(c), as the
+    second derivative of relu is a point mass."""
+    s, c = np.broadcast_arrays(s, c)
+    t = np.clip(_standardised(s, c), -40.0, 40.0)  # where phi vanishes
+    he = hermite_e.hermevander(-t, int(degrees.max()) - 2)[..., degrees - 2]
+    coefficients = he * (np.sqrt(c) * gaussian_density(t))[..., None] / np.sqrt(factorial(degrees))
+    return np.moveaxis(coefficients, -1, 0)

@@ -63,6 +63,22 @@ def test_variance_keeps_its_digits(name, s):
     assert found == pytest.approx(exact, rel=1e-9, abs=1e-25)
 
 
+@pytest.mark.parametrize(("s", "c"), [(0.7, 0.3), (-2.0, 4.0), (0.0, 1.0)])
+def test_hermite_coefficients_of_relu(s, c):
+    """Integrals by mpmath from the kink on, up to degree 12."""
+    found = ACTIVATIONS["relu"].hermite_coefficients(12, s, c)
+    kink = -s / mp.sqrt(c)
+
+    def hermite_part(k, z):
+        return mp.hermite(k, z / mp.sqrt(2)) * (s + mp.sqrt(c) * z) * mp.npdf(z)
+
+    with mp.workdps(30):
+        ends = [kink, kink + 4, kink + 12, kink + 30]
+        for k in range(2, 13):
+            expected = mp.quad(partial(hermite_part, k), ends) / mp.sqrt(2**k * mp.factorial(k))
+            assert found[k - 2] == pytest.approx(float(expected), abs=1e-14)
+
+
 def test_zero_variance_is_the_function_itself():
     for name, known in ACTIVATIONS.items():
         moments = known.moments([0.3, -2.0], 0.0)
