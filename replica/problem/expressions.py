@@ -91,8 +91,9 @@ class Expression:
         return sorted({int(index or 1) - 1 for index in ARGUMENT.findall(self.text)})
 
     def __call__(self, *z: Array) -> Array:
-        """The value at arrays z1, ..., zr of one shape."""
-        return real(self.argument, _value(self._tree, z) + np.zeros_like(z[0]))
+        """The value at arrays z1, ..., zr of one shape, real or complex."""
+        tree_values = _value(self._tree, z) + np.zeros_like(z[0])
+        return tree_values if np.iscomplexobj(z[0]) else real(self.argument, tree_values)
 
     @property
     def kinks(self) -> tuple[float, ...]:
@@ -288,5 +289,8 @@ def _value(node: ast.AST, z: tuple[Array, ...]) -> Any:
         case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
             return OPERATORS[type(op)](_value(left, z), _value(right, z))
         case ast.Call(func=ast.Name(id=node_name), args=[argument], keywords=[]):
-            return _function(node_name)(_value(argument, z))
+            called_function, node_value = _function(node_name), _value(argument, z)
+            if np.iscomplexobj(node_value):  # Activations are real, their functions may be complex
+                called_function = getattr(called_function, "function", called_function)
+            return called_function(node_value)
     raise ValueError

@@ -51,6 +51,19 @@ def test_network_mass_with_noisy_labels(law, eta):
     found = replica.spectrum(step.network(beta=0.8), 1.4)
     assert found.converged  # the mass to 1e-6 among the rest
 
+@pytest.mark.parametrize("name", ["tanh", "sin"])
+def test_batch_contour_of_an_expression(name):
+    """A target as a formula, which is evaluated at complex numbers, is that of its name."""
+    squares = []
+    for target in (name, f"{name}(z1)"):
+        step = GradientStep(student="erf", target=target, alpha0=2, eta=2.0)
+        rows = step.network(beta=0.5).rows
+        (batch,) = with_complex_batch(rows, rows.all_groups).batches
+        squares.append(batch.t11[0])
+    assert np.iscomplexobj(squares[1])
+    np.testing.assert_allclose(squares[1], squares[0], rtol=1e-12)
+
+
 
 @pytest.mark.parametrize(
     ("student", "target", "alpha0", "eta", "noise", "beta", "alpha"),
