@@ -151,6 +151,14 @@ def data_set(
     return result.squeeze([key for key in single if key in result.dims])
 
 
+def with_points(curve: "xarray.Dataset", points: "xarray.Dataset", axis: str) -> "xarray.Dataset":
+    """A curve with other points along an ``axis``, in the place of its own where it has these."""
+    import xarray
+
+    both = xarray.concat([curve, points], axis, combine_attrs="override")
+    return both.sortby(axis).drop_duplicates(axis, keep="last")
+
+
 def scalar_arguments(**arguments: Any) -> tuple[str, ...]:
     """Names of the arguments that are one value, not a list."""
     return tuple(argument for argument, value in arguments.items() if not is_list(value))

@@ -35,6 +35,7 @@ FEWEST_DEGREES = 40.0
 # Relative difference from fits to random rows, and how many of their standard errors, from which
 # on it is noted.
 LARGEST_DIFFERENCE, STANDARD_ERRORS = 0.05, 4.0
+MOST_TRAINED = 0.75  # of the rows: of more, few are left to test fits on, whose errors scatter
 FEW_DEGREES = (
     "few residual degrees of freedom: at a finite n the test error may differ by more than 5 %, "
     "the training error by more than 10 %; the classification error mostly by less"
@@ -43,6 +44,11 @@ FITS_DIFFER = (
     "errors that are more than 5 %, and four standard errors, off those of fits to random rows, as "
     "where few rows share a direction of the features, or a class: take the errors of the fits "
     "(fitted in Python, --wide)"
+)
+FITS_SCATTER = (
+    "errors that are more than 5 % off those of fits to random rows, which scatter too much to "
+    "tell, as where few rows have the largest features or errors: the theory may be far too low, "
+    "and logarithms or ranks of such features do better (fitted in Python, --wide)"
 )
 FITS_ALONE = "errors of fits to random rows alone (fitted in Python, --wide)"
 # Simulated: of ten classes 4 to 5 % low at p = 80, 1.6 % at p = 240, of five 1.4 % at p = 80.
@@ -97,6 +103,7 @@ SOME_ROWS = (
 ERRORS_OFF = (
     FEW_DEGREES,
     FITS_DIFFER,
+    FITS_SCATTER,
     FEW_NEURONS,
     BEYOND_ROWS,
     BEYOND_STRATA,
@@ -145,6 +152,7 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
     return notes_of_all | {
         FEW_DEGREES: few & np.logical_not(by_rows),
         FITS_DIFFER: differs(point_columns),
+        FITS_SCATTER: (samples <= MOST_TRAINED * len(model.labels)) & scatters(point_columns),
         FITS_ALONE: np.logical_not(point_columns["converged"]) & has_fits(point_columns),
         GUESSED if model.intercept else NO_INTERCEPT: is_solved & is_guess,
         MOST_FREQUENT: is_solved & is_most_frequent,
@@ -195,6 +203,20 @@ def differs(point_columns: Mapping[Any, Any], names: Sequence[str] = FITTED) -> 
     return is_off
 
 
+def scatters(point_columns: Mapping[Any, Any]) -> Any:
+    """True where a test or loss error differs from that of fits to random rows by more than
+    LARGEST_DIFFERENCE, which is not known to that part of itself."""
+    is_unknown: Any = False
+    for name in ("test_error", "loss_error"):
+        if (fitted_name := f"fitted_{name}") in point_columns:
+            fitted, stderr = point_columns[fitted_name], point_columns[f"{fitted_name}_stderr"]
+            difference = abs(point_columns[name] - fitted)
+            smaller_one = np.minimum(difference, stderr)
+            is_small = difference <= STANDARD_ERRORS * stderr  # others are certain
+            is_unknown = is_unknown | ((smaller_one > LARGEST_DIFFERENCE * fitted) & is_small)
+    return is_unknown
+
+
 def notes_on(model: Given, dataset: Any) -> list[str]:
     """The notes of a curve, each with the numbers of samples of the points that have it."""
     sample_axis, curve_notes = "samples" if "samples" in dataset.coords else "alpha", []
@@ -242,7 +264,7 @@ def notes_of_sample(model: Given) -> list[str]:
     if model.label_columns:
         label_names = shorten_list([str(names[k]) for k in model.label_columns])
         sample_notes.append(LABEL_COLUMNS.format(label_names))
-    many_repeated = model.repeated > 0.01 * len(sample_labels)  # fewer hardly change an error
+    many_repeated = model.repeated > 0.02 * len(sample_labels)  # fewer hardly change an error
     return sample_notes + [REPEATED_ROWS.format(model.repeated)] * many_repeated
 
 

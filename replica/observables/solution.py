@@ -27,8 +27,15 @@ from ..problem import (
 from ..saddle_point import COLUMNS, Conjugates, Overlaps
 from ..steps import GradientStep, model_of
 from .evaluate_model import evaluate
-from .grid import Grid, solve_grid
-from .readout_curves import FITS_ALONE, FITS_DIFFER, column_names, layer_points, notes_of
+from .grid import Grid, solve_grid, with_points
+from .readout_curves import (
+    FITS_ALONE,
+    FITS_DIFFER,
+    FITS_SCATTER,
+    column_names,
+    layer_points,
+    notes_of,
+)
 from .row_fits import fitted_errors
 from .theory_changes import (
     CHANGES,
@@ -229,7 +236,8 @@ class Solution(Displayed):
             ]
             means_text = f": {', '.join(found)})"
             of_fits = {
-                note: note.removesuffix(")") + means_text for note in (FITS_DIFFER, FITS_ALONE)
+                note: note.removesuffix(")") + means_text
+                for note in (FITS_DIFFER, FITS_SCATTER, FITS_ALONE)
             }
             return [of_fits.get(note, note) for note, has_note in noted.items() if has_note]
         point_changes = [(name, getattr(self, name), change) for name, change in CHANGES.items()]
@@ -264,7 +272,7 @@ class Solution(Displayed):
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """The errors at ten times fewer to ten times more samples, of features up to all rows; a
-        star at this point."""
+        star at this point, an open square where a note says that it may be off."""
         (sample_axis, value), (_, lam) = self.place.items()
         fewest = max(value / 10, 1.0) if sample_axis == "samples" else value / 10
         sample_rows = len(self.model.labels) if isinstance(self.model, FeatureSample) else np.inf
@@ -273,6 +281,10 @@ class Solution(Displayed):
         )  # few rows may be too few for Gaussian strata
         curve_axes: dict[str, Any] = {sample_axis: np.geomspace(fewest, most, 41), "lam": lam}
         error_curve = solve_grid(self.model, **curve_axes, loss=self.loss).dataset(fits=False)
+        if self._is_given:  # fits to random rows here alone
+            curve_axes[sample_axis] = [value]
+            here = solve_grid(self.model, **curve_axes, loss=self.loss).dataset()
+            error_curve = with_points(error_curve, here, sample_axis)
         ax = plot_curve(error_curve, ax)
         mark_place(ax, value, getattr(self, error_drawn(error_curve)), setting(sample_axis, value))
         return add_legend(ax)

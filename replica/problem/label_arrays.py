@@ -140,7 +140,8 @@ def without_gaps(name: str, values: Any, text_too: bool = False) -> Array:
         gap_rows = np.flatnonzero(is_missing.reshape(len(label_array), -1).any(axis=1))
         gap = f"{label_array[gap_rows[:1]].tolist()[0]!r} in row {gap_rows[0]}, the first of "
         allowed_rows = f"known in every row: leave out rows without {name}, of the features too"
-        known_test = "numpy.isfinite" if dtype_kind in "fcmM" else "pandas.notna"
+        is_numpy = dtype_kind in "fcmM" and not hasattr(values, "isna")
+        known_test = "numpy.isfinite" if is_numpy else "pandas.notna"
         way_on = f"{known_test}({name}) is True in the others"
         if (is_missing & is_text).any():
             way_on = "classes=np.unique(labels) if such text names a class"

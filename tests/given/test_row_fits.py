@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 
@@ -179,3 +180,19 @@ def test_there_are_none_where_all_rows_train_or_there_is_no_solution():
     tiny = FeatureSample(features=np.c_[features, features], labels=y)
     means = fitted_errors(tiny, [40], [1e-15], loss("square"))  # of a singular matrix
     assert np.isnan(means["fitted_test_error"]).all()
+
+
+def test_fits_that_scatter_are_noted():
+    """The logistic loss on unscaled features of breast cancer, by 1200 fits .405 +- .011 at 100
+    samples where the theory has .289; and the figure of the point has its square and fits."""
+    features, labels = load_breast_cancer(return_X_y=True)
+    sample = FeatureSample(features=features, labels=labels, intercept=True)
+    point = solve(sample, samples=100, lam=0.01, loss="logistic")
+    assert point.loss_error == pytest.approx(0.289, abs=0.001)
+    (note,) = (note for note in point.notes if "scatter too much to tell" in note)
+    assert "fitted_loss_error 0.35" in note
+    texts = point.plot(Figure().subplots()).get_legend_handles_labels()[1]
+    assert "may be off: see its note" in texts
+    scaled = (features - features.mean(axis=0)) / features.std(axis=0)
+    sample = FeatureSample(features=scaled, labels=labels, intercept=True)
+    assert not solve(sample, samples=100, lam=0.1, loss="logistic").notes

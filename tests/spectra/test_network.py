@@ -51,6 +51,7 @@ def test_network_mass_with_noisy_labels(law, eta):
     found = replica.spectrum(step.network(beta=0.8), 1.4)
     assert found.converged  # the mass to 1e-6 among the rest
 
+
 @pytest.mark.parametrize("name", ["tanh", "sin"])
 def test_batch_contour_of_an_expression(name):
     """A target as a formula, which is evaluated at complex numbers, is that of its name."""
@@ -62,7 +63,6 @@ def test_batch_contour_of_an_expression(name):
         squares.append(batch.t11[0])
     assert np.iscomplexobj(squares[1])
     np.testing.assert_allclose(squares[1], squares[0], rtol=1e-12)
-
 
 
 @pytest.mark.parametrize(
