@@ -140,7 +140,8 @@ def _as_options(sentence: str, features: str, label_columns: list[str]) -> str:
     sentence = sentence.replace("classes=()", "--classes none").replace("classes=", "--classes ")
     if label_columns:
         dropna_call = f"pandas.read_csv(...).dropna(subset={label_columns})"
-        sentence = sentence.replace("numpy.isfinite(labels) is True in the others", dropna_call)
+        known_test = r"(numpy.isfinite|pandas.notna)\(labels\) is True in the others"
+        sentence = re.sub(known_test, lambda _: dropna_call, sentence)
     feature_file, columns = file_and_name(features)
     drop_call = re.search(r"\.drop\(columns=(\[.*\])\)", sentence)
     if drop_call and (not columns or columns.startswith("without=")):
