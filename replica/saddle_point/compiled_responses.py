@@ -7,12 +7,13 @@ two equations without cancellation that ``isotropic`` states,
     lambda V2     = (1 - alpha/beta) + (alpha/beta) E[1 / (1 + V)]               (i)
     V1 / (c_e V2) = (1 - alpha) + alpha E[(1 + mu_2^2 V2) / (1 + V)]             (ii)
 
-in the logarithms of V1 and V2.  Averages E are sums over the nodes of a table.
+in the logarithms of V2 and of W1 = V2 / (q + 1/c), with q = beta V2 V1_hat.  Averages E are sums
+over the nodes of a table.
 
-Isotropic rows, as of an sRF, have c_e = c.  Rows of a network have c_e(q), q = beta V2 V1_hat,
-tabulated in the table (``row_covariances``).
+Isotropic rows, as of an sRF, have c_e = c, and W1 is V1.  Rows of a network have c_e(q), tabulated
+in the table (``row_covariances``), and V1 = V2 / (q + 1/c_e(q)).
 
-All else, (4.5)-(4.11) and Newton's step on other tables, follows without iteration, with numpy.
+The signal, the second moments and the errors (4.5)-(4.11) follow without iteration, in ``ridge``.
 """
 
 from collections import namedtuple
@@ -44,6 +45,7 @@ CONVERGED, NO_PROGRESS, NOT_FINITE, ITERATION_LIMIT = range(4)
 STATUSES = np.array(
     [Status.CONVERGED, Status.NO_PROGRESS, Status.NOT_FINITE, Status.ITERATION_LIMIT]
 )
+SOLVE, SECOND_MOMENTS, NEWTON = range(3)
 
 # arrays of one type and layout, as numba would compile others anew
 as_numba = partial(np.ascontiguousarray, dtype=float)
@@ -51,8 +53,10 @@ as_numba = partial(np.ascontiguousarray, dtype=float)
 Pair = tuple[float, float]
 Matrix = tuple[float, float, float, float]  # two by two, row by row
 
-# E[R {1, a, b}] and E[R^2 {a, b, aa, ab}], with R = 1 / (1 + V), a = mu_1^2, b = mu_2^2
-Averages = namedtuple("Averages", "R Ra Rb RRa RRb RRaa RRab")
+# E[R {1, a, b}] and E[R^2 {a, b, ab}], with R = 1 / (1 + V), a = mu_1^2, b = mu_2^2
+Averages = namedtuple("Averages", "R Ra Rb RRa RRb RRab")
+# V1, c_e, and derivatives of log V1 and of log p in log W1, with p = V1 / (c_e V2)
+Bulk = namedtuple("Bulk", "V1 c slope p_slope")
 
 
 class OneGroup(NamedTuple):
@@ -69,11 +73,43 @@ class OneGroup(NamedTuple):
 # numba removes branches on an argument that is None, but not on a field that is None: ``rows`` is
 # therefore an argument in addition to the table that has it.
 @compiled
-def solve_responses(group: OneGroup, alpha: Array, lam: Array) -> Array:
-    """V1, V2, residual, evaluations and status, (P, 5), at points with alpha and lam (P,)."""
+def solve_task(
+    t: OneGroup, task: int, alpha: Array, lam: Array, V: Array, V_hat: Array, X: Array
+) -> Array:
+    """Results (P, 5) of one of three tasks at points with alpha, lam (P,) and V, V_hat, X (P, 2).
+
+    SOLVE: V1, V2, residual, evaluations and status.
+    SECOND_MOMENTS: (Q1, q2) from V_hat and X, at V.  Eqs. (5.3), (15.8)
+    NEWTON: Newton's step from any V, in log V1 and log V2; and, by the same linear system, (Q1, q2)
+    from sources X that do not contain Q, with V_hat of (4.2).  Eqs. (4.7)-(4.10)
+    """
     out = np.zeros((len(alpha), 5))
     for p in range(len(alpha)):
-        out[p, 0], out[p, 1], out[p, 2], out[p, 3], out[p, 4] = responses(group, alpha[p], lam[p])
+        V1, V2, X1, X2 = V[p, 0], V[p, 1], X[p, 0], X[p, 1]
+        if task == SOLVE:
+            out[p, 0], out[p, 1], out[p, 2], out[p, 3], out[p, 4] = responses(t, alpha[p], lam[p])
+        elif task == SECOND_MOMENTS:  # -dV[X] at fixed conjugates, with the derivative of c_e
+            V1_hat, level = V_hat[p, 0], lam[p] + V_hat[p, 1]
+            c, slope, resolvent_averages = resolvent(t, t.rows, t.beta * V2 * V1_hat, level, V1_hat)
+            _, _, inverse2, mixed, weighted2 = resolvent_averages
+            dq = t.beta * inverse2 * (level * X1 - V1_hat * X2)
+            by_variance = mixed * slope * dq / (c + slope * t.beta * V1_hat**2 * mixed)
+            out[p, 0] = weighted2 * X1 + mixed * X2 - level * by_variance
+            out[p, 1] = mixed * X1 + inverse2 * X2 + V1_hat * by_variance
+        else:
+            W1 = V1
+            if t.rows is not None:  # of the q of (4.2)
+                W1 = V2 / (alpha[p] * averages(t, V1, V2).Ra * V2 + 1 / t.c)
+            error, inverse, sides, bulk = log_residual(t, t.rows, alpha[p], lam[p], W1, V2)
+            # Q is minus the derivative of (i), (ii) under V_hat + s X
+            source = (X1 * bulk.V1 + X2 * V2) / sides[0], t.beta * X1 * bulk.V1 / sides[1]
+            (k11, k12, k21, k22), W1_share, V2_share = inverse, bulk.slope, 1 - bulk.slope
+            step1, step2 = k11 * error[0] + k12 * error[1], k21 * error[0] + k22 * error[1]
+            dW1, dV2 = k11 * source[0] + k12 * source[1], k21 * source[0] + k22 * source[1]
+            out[p, 0] = log(V1 / bulk.V1) + W1_share * step1 + V2_share * step2
+            out[p, 1] = step2
+            out[p, 2] = bulk.V1 * (W1_share * dW1 + V2_share * dV2)
+            out[p, 3] = V2 * dV2
     return out
 
 
@@ -82,20 +118,21 @@ def responses(group: OneGroup, alpha: float, lam: float) -> tuple[float, float, 
     """Solve (4.1)-(4.4), (16.6) for V1 and V2; returns them with the residual of (i) and (ii), the
     evaluations and the status."""
     sweeps, most_evaluations = 2, 100  # of the map from (1, 1), to the right magnitude; evaluations
-    V1, V2, ratio = 1.0, 1.0, alpha / group.beta
+    V1, V2, c, ratio = 1.0, 1.0, group.c, alpha / group.beta
     for _ in range(sweeps):
         E = averages(group, V1, V2)  # Eqs. (4.1), (4.2)
         q, level = alpha * E.Ra * V2, lam + ratio * E.Rb
-        V2, V1 = resolvent(group, group.rows, q, level, ratio * E.Ra)  # Eq. (5.3)
+        c, _, (V2, V1, _, _, _) = resolvent(group, group.rows, q, level, ratio * E.Ra)  # Eq. (5.3)
+    W1 = V2 / (V2 / V1 + (1 / group.c - 1 / c))
     step1, step2, distance, residual = 0.0, 0.0, inf, inf
-    k11, k12, k21, k22 = 1.0, 0.0, 0.0, 1.0  # inverse of the Jacobian, at (V1, V2)
+    k11, k12, k21, k22 = 1.0, 0.0, 0.0, 1.0  # inverse of the Jacobian, at (W1, V2)
     for evaluation in range(sweeps + 1, most_evaluations + 1):  # Newton's method needs about four
-        T1, T2 = V1 * exp(step1), V2 * exp(step2)
-        (i, ii), inverse = log_residual(group, group.rows, alpha, lam, T1, T2)
+        T1, T2 = W1 * exp(step1), V2 * exp(step2)
+        (i, ii), inverse, _, bulk = log_residual(group, group.rows, alpha, lam, T1, T2)
         # A step is accepted if the remaining step, by the old Jacobian, is shorter.  Unlike a test
         # on the residual, this does not depend on how the equations are scaled.
         if distance == inf or abs(k11 * i + k12 * ii) + abs(k21 * i + k22 * ii) < distance:
-            V1, V2, residual = T1, T2, abs(i) + abs(ii)
+            W1, V1, V2, residual = T1, bulk.V1, T2, abs(i) + abs(ii)
             k11, k12, k21, k22 = inverse
             step1, step2 = -(k11 * i + k12 * ii), -(k21 * i + k22 * ii)
             step_length = distance = abs(step1) + abs(step2)
@@ -115,7 +152,7 @@ def responses(group: OneGroup, alpha: float, lam: float) -> tuple[float, float, 
 @summed
 def averages(group: OneGroup, V1: float, V2: float) -> Averages:
     """Averages over the nodes, ``Averages``.  Eqs. (4.1), (4.2)"""
-    R0 = Ra = Rb = RRa = RRb = RRaa = RRab = 0.0
+    R0 = Ra = Rb = RRa = RRb = RRab = 0.0
     for node in range(len(group.weights)):
         a, b = group.a[node], group.b[node]
         R = 1 / (1 + V1 * a + V2 * b)  # Eq. (4.1)
@@ -126,45 +163,59 @@ def averages(group: OneGroup, V1: float, V2: float) -> Averages:
         Rb += wR * b
         RRa += wRR * a
         RRb += wRR * b
-        RRaa += wRR * a * a
         RRab += wRR * a * b
-    return Averages(R0, Ra, Rb, RRa, RRb, RRaa, RRab)
+    return Averages(R0, Ra, Rb, RRa, RRb, RRab)
 
 
 @compiled
 def log_residual(
-    group: OneGroup, rows: HalfLine | None, alpha: float, lam: float, V1: float, V2: float
-) -> tuple[Pair, Matrix]:
-    """Residuals log left - log right of (i) and (ii), and the inverse of their Jacobian in log V1
-    and log V2.  A negative constant is moved to the other side, so that all sides are positive."""
-    E, ratio = averages(group, V1, V2), alpha / group.beta
-    q = alpha * E.Ra * V2
-    c, c_slope = (group.c, 0.0) if rows is None else effective_variance(rows, q)  # Eq. (16.6)
-    p, c_by_q = V1 / (c * V2), c_slope / c
+    group: OneGroup, rows: HalfLine | None, alpha: float, lam: float, W1: float, V2: float
+) -> tuple[Pair, Matrix, Pair, Bulk]:
+    """Residuals log left - log right of (i) and (ii), inverse of their Jacobian in log W1 and
+    log V2, right sides, and V1 with its derivatives.  A negative constant is moved to the other
+    side, so that all sides are positive."""
+    q = V2 / W1 - 1 / group.c
+    if rows is None or q <= 0:  # q < 0 at a trial point: as for isotropic rows
+        bulk = Bulk(W1, group.c, 1.0, 1.0)
+    else:  # Eq. (16.6)
+        c, variance_slope = effective_variance(rows, q)
+        q_fall = q + 1 / group.c  # -dq / d log W1
+        p = 1 / (1 + q * c)
+        p_slope = q_fall * (c + q * variance_slope) * p
+        bulk = Bulk(V2 * c * p, c, p_slope - q_fall * variance_slope / c, p_slope)
+    V1, slope, E = bulk.V1, bulk.slope, averages(group, bulk.V1, V2)
+    ratio, p = alpha / group.beta, V1 / (bulk.c * V2)
     left1, right1 = lam * V2 + max(ratio - 1, 0.0), max(1 - ratio, 0.0) + ratio * E.R
     left2, right2 = p + max(alpha - 1, 0.0), max(1 - alpha, 0.0) + alpha * (E.R + V2 * E.Rb)
-    p_by1 = p * (1 + c_by_q * alpha * V1 * V2 * E.RRaa)
-    p_by2 = -p * (1 + c_by_q * (q - alpha * V2 * V2 * E.RRab))
-    j11, j12 = ratio * V1 * E.RRa / right1, lam * V2 / left1 + ratio * V2 * E.RRb / right1
-    j21 = p_by1 / left2 + alpha * V1 * (E.RRa + V2 * E.RRab) / right2
-    j22 = p_by2 / left2 - alpha * V1 * V2 * E.RRab / right2
+    # in log V1 and log V2, without p
+    by1, by2 = ratio * V1 * E.RRa / right1, lam * V2 / left1 + ratio * V2 * E.RRb / right1
+    p_by1, p_by2 = alpha * V1 * (E.RRa + V2 * E.RRab) / right2, alpha * V1 * V2 * E.RRab / right2
+    p_fall = bulk.p_slope * p / left2
+    j11, j12 = slope * by1, by2 + (1 - slope) * by1
+    j21, j22 = p_fall + slope * p_by1, -p_fall - p_by2 + (1 - slope) * p_by1
     determinant = j11 * j22 - j12 * j21
     inverse = j22 / determinant, -j12 / determinant, -j21 / determinant, j11 / determinant
-    return (log(left1 / right1), log(left2 / right2)), inverse
+    return (log(left1 / right1), log(left2 / right2)), inverse, (right1, right2), bulk
 
 
 @compiled
 def resolvent(
     group: OneGroup, rows: HalfLine | None, at: float, level: float, slope: float
-) -> Pair:
-    """Averages <1/S>, <D/S> for S = level + slope D, with the variance of rows ``at`` q, as in
-    ``solvers.marchenko_pastur``: sums and products of positive terms.  Eqs. (5.1), (5.2)"""
-    row_variance = group.c if rows is None else effective_variance(rows, at)[0]
+) -> tuple[float, float, tuple[float, float, float, float, float]]:
+    """Variance of rows and its derivative ``at`` q, and averages <1/S>, <D/S>, <1/S^2>, <D/S^2>,
+    <D^2/S^2> for S = level + slope D, as in ``solvers.marchenko_pastur``: sums and products of
+    positive terms.  Eqs. (5.1), (5.2)"""
+    row_variance, variance_slope = (group.c, 0.0) if rows is None else effective_variance(rows, at)
     beta, q = group.beta, row_variance * slope
     b = level + (1 - beta) * q
     bulk_root = sqrt(level + q * (1 - sqrt(beta)) ** 2) * sqrt(level + q * (1 + sqrt(beta)) ** 2)
     inverse = 2 / (b + bulk_root) if b >= 0 else (bulk_root - b) / (2 * beta * q * level)
-    return inverse, row_variance * inverse / (1 + beta * q * inverse)
+    shrunk = 1 + beta * q * inverse
+    weighted = row_variance * inverse / shrunk
+    bulk_balance = level + q / shrunk**2  # derivative of level M + q M / shrunk = 1 in M = <1/S>
+    inverse2, mixed = inverse / bulk_balance, weighted / shrunk / bulk_balance
+    weighted2 = beta * weighted**2 + row_variance / shrunk**2 * mixed
+    return row_variance, variance_slope, (inverse, weighted, inverse2, mixed, weighted2)
 
 
 @compiled
@@ -228,31 +279,44 @@ def cache_on_disk(dispatcher: Any) -> None:
 
 # without a cache directory or without sources it is compiled in every process
 with suppress(AttributeError, OSError, RuntimeError):
-    cache_on_disk(solve_responses)
+    cache_on_disk(solve_task)
 
 
 class _Compiled(Responses):
     """Responses of one group at real arguments: packed vectors are pairs (V1, V2)."""
 
     @cached_property
-    def solver(self) -> Callable[[Array, Array], Array]:
-        """The compiled ``solve_responses`` of the table, whatever its cache on disk holds."""
+    def task(self) -> Callable[..., Array]:
+        """The compiled ``solve_task`` of the table, whatever the state of its cache on disk."""
         (a, b), t, rows = self.table.response_products, self.table, self.table.covariance
         one_group = OneGroup(t.weights, a, b, float(t.c[0]), float(t.beta), rows and rows.table)
-        try:
-            solve_responses(one_group, np.zeros(0), np.zeros(0))
+        try:  # at no point
+            solve_task(one_group, SOLVE, *[np.zeros(shape) for shape in (0, 0, *[(0, 2)] * 3)])
         except OSError:
             pass  # numba could not write its cache: the function is in memory
         except Exception:  # a damaged cache: reading it may raise anything
-            solve_responses._cache.flush()  # type: ignore[attr-defined]
-        return partial(solve_responses, one_group)
+            solve_task._cache.flush()  # type: ignore[attr-defined]
+        return partial(solve_task, one_group)
 
     def solve(self, alpha: Array, lam: Array, tol: float, start: Array | None = None) -> Result:
         """Solve (4.1)-(4.4) for V at every point, from no guess, to RESPONSE_TOLERANCE."""
-        compiled_results = self.solver(as_numba(alpha), as_numba(lam))
+        V = np.ones((len(alpha), 2))
+        compiled_results = self.task(SOLVE, *map(as_numba, (alpha, lam, V, V, V)))
         residual, iterations, status_codes = compiled_results[:, 2:].T
         statuses = STATUSES[status_codes.astype(np.int64)]
         return Result(compiled_results[:, :2], residual, iterations.astype(np.int64), statuses)
+
+    def second_moments_at(self, V_hat: Array, lam: Array, X: Array, guess: Array) -> Array:
+        """Second moments (Q1, q2) of the readout at fixed conjugates.  Eqs. (5.3), (15.8)"""
+        return self.task(SECOND_MOMENTS, *map(as_numba, (lam, lam, guess, V_hat, X)))[:, :2]
+
+    def second_moments(self, V: Array, alpha: Array, lam: Array, X: Array) -> Array:
+        """Second moments (Q1, q2) of the readout for sources that do not contain Q.  Eq. (4.10)"""
+        return self.task(NEWTON, *map(as_numba, (alpha, lam, V, V, X)))[:, 2:4]
+
+    def newton_distance(self, V: Array, alpha: Array, lam: Array) -> Array:
+        """Newton's step from V (P, 2) relative to V."""
+        return self.task(NEWTON, *map(as_numba, (alpha, lam, V, V, V)))[:, :2]
 
 
 class CompiledIsotropic(_Compiled, Isotropic):

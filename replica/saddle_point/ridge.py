@@ -289,7 +289,7 @@ def compiled_core() -> Any:
         from . import compiled_responses
     except Exception:  # numba is missing, or refuses one of its environment variables
         return None
-    return compiled_responses if hasattr(compiled_responses.solve_responses, "py_func") else None
+    return compiled_responses if hasattr(compiled_responses.solve_task, "py_func") else None
 
 
 def overlaps_of_groups(table: Table, o: Overlaps) -> Overlaps:
