@@ -134,6 +134,25 @@ def test_network_at_its_thresholds(name, lam):
     assert found.errors.train == pytest.approx(expected[2].train, rel=1e-9)
 
 
+@pytest.mark.parametrize("name", [*MODELS, "network, odd", "network, relu"])
+def test_violations_are_those_of_the_general_code(name, monkeypatch):
+    """On a table too coarse, and of numbers that solve nothing; to 1e-6 of the larger, of a
+    network to what c_e changes in second order."""
+    fine, coarse = of(name), table_at(model_of(name), 0)
+    every_third = np.arange(0, coarse.weights.size, 3)
+    weights = coarse.weights[every_third] / coarse.weights[every_third].sum()
+    varying = ("kappa", "mean", "root", "offsets", "mu1", "mu2sq", "loadings", "h", "g", "spread")
+    rough = {field: getattr(coarse, field)[..., every_third].copy() for field in varying}
+    coarse = replace(coarse, weights=weights, **rough)
+    found, error = checked(fine, coarse, ALPHA, LAM)
+    monkeypatch.setattr(ridge, "compiled_core", lambda: None)
+    ridge.responses_of.cache_clear()
+    expected = residual([coarse], ALPHA, LAM, found)[0]
+    assert expected.max() > 1e-10 or name == "no spike"  # whose table is constant
+    rel = 1e-6 if name in MODELS else max(1e-6, 10 * expected.max())
+    assert error == pytest.approx(expected, rel=rel, abs=1e-13)
+
+
 def test_what_is_not_finite_is_flagged():
     """In its row alone."""
     table = of("odd")
