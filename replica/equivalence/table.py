@@ -366,21 +366,22 @@ def group_kinds(model: Model) -> tuple[Array, Array]:
     """Kinds of groups: the index of one group of each kind, (A,), and the kind of each group, (G,).
 
     Groups are of one kind if mu_1, mu_2^2 and c agree.  At a finite dimension mu_0 has to agree up
-    to its sign; in a network, first-step readout and bias, up to a common sign if the student is
-    odd.  Functions are compared at 24 random points, to 13 digits of their largest value.
+    to its sign; in a network, the effect of the step on their rows.  Functions are compared at 24
+    random points, to 13 digits of their largest value.
     """
     all_groups = model.geometry
     if len(all_groups.c) == 1:
         return np.zeros(1, np.int64), np.zeros(1, np.int64)
     K = all_groups.r.shape[1]
     random_kappa = np.random.default_rng(0).standard_normal((K, 24))
-    feature_moments, _ = _feature_moments(model, random_kappa)
+    feature_moments, feature_size = _feature_moments(model, random_kappa)
     criteria = np.column_stack([feature_moments.first, feature_moments.variance, all_groups.c])
     if np.isfinite(model.dimension):  # then m_hat, an average of mu_0, acts on the responses
         sign = np.sign(feature_moments.mean[:, :1])
         criteria = np.column_stack([criteria, np.where(sign, sign, 1.0) * feature_moments.mean])
     if model.rows is not None:
-        criteria = np.column_stack([criteria, model.rows.kind_keys(all_groups.first)])
+        slopes = _slope_in_norm(model, random_kappa, feature_size)
+        criteria = np.column_stack([criteria, model.rows.kind_invariants(all_groups.first, slopes)])
     criteria_size = np.abs(criteria).max(axis=0)
     criteria = criteria / np.where(criteria_size > 0, criteria_size, 1.0)
     group_of_kind = (np.abs(criteria[:, None] - criteria).max(axis=2) <= 1e-13).argmax(axis=1)

@@ -13,7 +13,7 @@ from solvers.results import Array
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures, complement_root, flag, number
 from ..saddle_point import TabulatedRows, TrainedRows, norm_variance
-from .row_samples import Kinds
+from .row_samples import Kinds, first_step_coefficients
 from .row_steps import row_steps
 from .several_steps import GROUPS, features_after_steps, readout_values
 from .step_fields import Step, check_is_step
@@ -102,14 +102,19 @@ class NetworkRows:
         """Rows of the given ``groups`` of ``published``."""
         return self.all_groups.select(groups) if _several_kinds(self.step) else self.tabulated
 
-    def kind_keys(self, groups: NDArray[np.int64]) -> Array:
-        """First-step readout and bias (G, 2) of ``groups`` of ``published``, equal for groups of
-        one kind: of an odd student, groups of opposite readout and bias have opposite features."""
-        keys = np.stack(self.kinds, axis=1)[groups]
-        if not self.step.student.odd:
-            return keys
-        first_sign = np.sign(np.where(keys[:, 0] != 0, keys[:, 0], keys[:, 1]))
-        return np.where(first_sign < 0, -1.0, 1.0)[:, None] * keys
+    def kind_invariants(self, groups: NDArray[np.int64], slopes: Array) -> Array:
+        """Invariants (G, n) of ``groups`` of ``published``, equal for groups of one kind.
+
+        They are the coefficients of the step for the rows, and the ``slopes`` (G, N) of the mean
+        features in the row norm.  With an odd student, groups of opposite readout are of one kind:
+        delta and its coefficients then have opposite signs.
+        """
+        even, odd = first_step_coefficients(self.step, self.kinds)
+        odd = np.column_stack([odd[groups], slopes])
+        coefficient_size = np.abs(odd).max(axis=0)
+        sign_weights = np.random.default_rng(1).random(len(coefficient_size))
+        projection = (odd / np.where(coefficient_size > 0, coefficient_size, 1.0)) @ sign_weights
+        return np.column_stack([even[groups], odd * np.where(projection < 0, -1.0, 1.0)[:, None]])
 
 
 def reason_not_covered(step: Step) -> str:

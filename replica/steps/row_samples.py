@@ -85,6 +85,18 @@ def first_sample_weights(step: Step, kinds: Kinds) -> FirstSampleWeights:
     return FirstSampleWeights(mean_label_offset, rates * slopes.m2, rates**2 / alpha * slopes.s02)
 
 
+def first_step_coefficients(step: Step, kinds: Kinds) -> tuple[Array, Array]:
+    """Coefficients through which the first step depends on the kind of neurons, (18.3)-(18.7).
+
+    Coefficients (A, 6) of terms of even order in delta, and (A, 3) of terms of odd order.
+    """
+    slopes, rates = student_moments(step, kinds.bias, 1.0), step.schedule[0][1] * kinds.readout
+    even_rate_terms = [rates * slopes.m2, rates * slopes.m4, rates**2 * slopes.s02]
+    even_rate_terms += [rates**2 * slopes.s22, rates**3 * slopes.s13, rates**4 * slopes.s04]
+    odd_rate_terms = (rates * slopes.m3, rates**2 * slopes.s12, rates**3 * slopes.s03)
+    return np.column_stack(even_rate_terms), np.column_stack(odd_rate_terms)
+
+
 def student_moments(step: Step, shift: Array, c: float) -> StudentMoments:
     """Moments (18.3) of the student at ``shift`` + sqrt(c) z."""
     slope_moments = step.student.slope_moments_at(shift, c)
