@@ -176,6 +176,16 @@ def test_mirror_images_are_of_a_kind():
     assert len(table.c) == 2
 
 
+@pytest.mark.parametrize("fields", [{"readout": [0.5, 1.5]}, {"bias": [-0.5, 0.5]}])
+def test_kinds_of_a_linear_student_that_respond_alike(fields):
+    """At a penalty next to 0, at which equations of nearly dependent kinds have no digits left."""
+    problem = step(student="linear", target="sin", alpha0=8.3, eta=0.14, noise=1e-3, **fields)
+    point = replica.solve(problem.network(beta=3.5), alpha=4.8, lam=2e-12)
+    assert point.converged
+    near = replica.solve(problem.network(beta=3.5), alpha=4.8, lam=1e-8)
+    assert point.test_error == pytest.approx(near.test_error, rel=1e-6)
+
+
 def test_opposite_readouts_are_of_a_kind():
     """Odd students: a readout and its opposite make mirror images of one neuron."""
     points = [
