@@ -133,13 +133,13 @@ def run(kind: str, numbers: range, file: Path, executor: Any, workers: int, end:
         write_file(file, json.dumps(list(records.values()), indent=0).encode())
 
 
-def row(kind: str, records: list[Record]) -> list[str]:
-    """The line of a kind."""
+def row(kind: str, commit: str, records: list[Record]) -> list[str]:
+    """The line of a kind, of the library of a ``commit``."""
     count, outcomes = len(records), collections.Counter(r["outcome"] for r in records)
     seconds, peak = [r["seconds"] for r in records], max(r["bytes"] for r in records)
     middle, most = np.quantile(seconds, [0.5, 0.99])
     compared = [r for r in records if r["apart"] is not None]
-    cells = [kind, f"{count} of {COUNTS[kind]}"]
+    cells = [kind, commit, f"{count} of {COUNTS[kind]}"]
     cells += [f"{outcomes[name] / count:.1%}" for name in ("converged", "flagged")]
     cells += [str(outcomes[name]) for name in ("raised", "broken")]
     cells += [str(sum(s > LONGEST for s in seconds))]
@@ -148,10 +148,16 @@ def row(kind: str, records: list[Record]) -> list[str]:
     return [*cells, str(len(compared)), str(sum(r["off"] for r in compared))]
 
 
-def page(commit: str, records: dict[str, list[Record]]) -> str:
+def last_records(store: Path, kind: str) -> tuple[str, list[Record]]:
+    """The commit of which a kind was measured last, and its records."""
+    files = sorted(store.glob(f"*/{kind}.json"), key=lambda file: file.stat().st_mtime)
+    return files[-1].parent.name.replace("-of-", " of "), list(read(files[-1]).values())
+
+
+def page(commits: dict[str, str], records: dict[str, list[Record]]) -> str:
     """The page: a line for every kind, the causes of flags, and the points to look at."""
-    heads = "kind, points, converged, flagged, exceptions, NaN or worse without a flag, above 20 s"
-    heads += ", above 1 GB, median; 99 %; longest, largest, solved again, off"
+    heads = "kind, library of, points, converged, flagged, exceptions, NaN or worse without a flag"
+    heads += ", above 20 s, above 1 GB, median; 99 %; longest, largest, solved again, off"
     columns = [head.replace(";", ",") for head in heads.split(", ")]
     causes = collections.Counter(
         (kind, r["cause"]) for kind in records for r in records[kind] if r["outcome"] == "flagged"
@@ -169,13 +175,14 @@ def page(commit: str, records: dict[str, list[Record]]) -> str:
         for kind in records
         for r in sorted(records[kind], key=lambda r: -r["seconds"])[:LISTED]
     ]
-    rows = [row(kind, found) for kind, found in records.items() if found]
+    rows = [row(kind, commits[kind], found) for kind, found in records.items()]
     flagged = [[kind, str(n), cause] for (kind, cause), n in causes.most_common()]
     return paragraphs(
         "# Campaign",
-        f"Written by `python -m benchmarks.campaign`: the library of commit {commit}, version "
-        f"{replica.__version__}. Random points over all the ranges that are promised "
-        "(`random_points.py`, where a kind and a number draw a point), a part of them solved again "
+        "Written by `python -m benchmarks.campaign`: each kind with the library of the last commit "
+        f"that it was measured with, version {replica.__version__}. Random points over all the "
+        "ranges that are promised (`random_points.py`, where a kind and a number draw a point), a "
+        "part of them solved again "
         "(`second.py`). Seconds are the processor's, of one thread, tables included.",
         table(columns, rows),
         "## Why points were flagged",
@@ -203,8 +210,9 @@ def main(
         for kind in kinds.split(","):
             numbers = range(round(COUNTS[kind] * part))
             run(kind, numbers, folder / f"{kind}.json", executor, workers, end)
-    records = {kind: list(read(folder / f"{kind}.json").values()) for kind in KINDS}
-    text = page(commit, records)
+    last = {kind: last_records(store, kind) for kind in KINDS if any(store.glob(f"*/{kind}.json"))}
+    commits, records = ({kind: one[i] for kind, one in last.items()} for i in range(2))
+    text = page(commits, records)
     CAMPAIGN_PAGE.write_text(text, encoding="utf-8")
     print(text)
 
