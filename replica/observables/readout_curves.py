@@ -204,16 +204,17 @@ def differs(point_columns: Mapping[Any, Any], names: Sequence[str] = FITTED) -> 
 
 
 def scatters(point_columns: Mapping[Any, Any]) -> Any:
-    """True where a test or loss error differs from that of fits to random rows by more than
-    LARGEST_DIFFERENCE, which is not known to that part of itself."""
+    """True where a test or loss error is further than LARGEST_DIFFERENCE from that of fits to
+    random rows, which scatter too much to tell: their standard error is above that part, too."""
     is_unknown: Any = False
     for name in ("test_error", "loss_error"):
         if (fitted_name := f"fitted_{name}") in point_columns:
             fitted, stderr = point_columns[fitted_name], point_columns[f"{fitted_name}_stderr"]
-            difference = abs(point_columns[name] - fitted)
-            smaller_one = np.minimum(difference, stderr)
-            is_small = difference <= STANDARD_ERRORS * stderr  # others are certain
-            is_unknown = is_unknown | ((smaller_one > LARGEST_DIFFERENCE * fitted) & is_small)
+            difference, least = abs(point_columns[name] - fitted), LARGEST_DIFFERENCE * fitted
+            is_within = (
+                difference <= STANDARD_ERRORS * stderr
+            )  # beyond, the error is known to be off
+            is_unknown = is_unknown | ((difference > least) & (stderr > least) & is_within)
     return is_unknown
 
 
