@@ -212,7 +212,9 @@ class _Point:
         error_size = (error_terms @ moments.weights)[: moments.outputs].sum() + moments.power
         if stratified.strata.accuracy * error_size > self.tol * point_errors[0]:
             raise GivenUp(Status.ROUNDING)
-        columns = dict(zip(ERRORS, point_errors.tolist(), strict=True)) | point_solution.freedom._asdict()
+        columns = (
+            dict(zip(ERRORS, point_errors.tolist(), strict=True)) | point_solution.freedom._asdict()
+        )
         columns |= {"strata": stratified.strata.shares.size, "residual": point_solution.residual}
         return GivenPoint(columns, point_solution.posterior, stratified, confusion, each_row)
 

@@ -34,14 +34,14 @@ from .row_fits import FITTED
 FEWEST_DEGREES = 40.0
 # Relative difference from fits to random rows, and how many of their standard errors, from which
 # on it is noted.
-LARGEST_DIFFERENCE, STANDARD_ERRORS = 0.05, 4.0
+LARGEST_DIFFERENCE, STANDARD_ERRORS = 0.05, 3.0
 MOST_TRAINED = 0.75  # of the rows: of more, few are left to test fits on, whose errors scatter
 FEW_DEGREES = (
     "few residual degrees of freedom: at a finite n the test error may differ by more than 5 %, "
     "the training error by more than 10 %; the classification error mostly by less"
 )
 FITS_DIFFER = (
-    "errors that are more than 5 %, and four standard errors, off those of fits to random rows, as "
+    "errors that are more than 5 %, and three standard errors, off fits to random rows, as "
     "where few rows share a direction of the features, or a class: take the errors of the fits "
     "(fitted in Python, --wide)"
 )
@@ -152,7 +152,8 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
     return notes_of_all | {
         FEW_DEGREES: few & np.logical_not(by_rows),
         FITS_DIFFER: differs(point_columns),
-        FITS_SCATTER: (samples <= MOST_TRAINED * len(model.labels)) & scatters(point_columns),
+        FITS_SCATTER: (samples <= MOST_TRAINED * len(model.labels))
+        & differs(point_columns, ("test_error", "loss_error"), scatter=True),
         FITS_ALONE: np.logical_not(point_columns["converged"]) & has_fits(point_columns),
         GUESSED if model.intercept else NO_INTERCEPT: is_solved & is_guess,
         MOST_FREQUENT: is_solved & is_most_frequent,
@@ -191,31 +192,20 @@ def has_fits(point_columns: Mapping[Any, Any]) -> Any:
     return np.any([np.isfinite(values) for values in fitted], axis=0)
 
 
-def differs(point_columns: Mapping[Any, Any], names: Sequence[str] = FITTED) -> Any:
-    """True where an error of these ``names`` differs from that of fits to random rows."""
+def differs(
+    point_columns: Mapping[Any, Any], names: Sequence[str] = FITTED, scatter: bool = False
+) -> Any:
+    """True where an error of these ``names`` differs from that of fits to random rows; with
+    ``scatter`` where it is within STANDARD_ERRORS, two of which are too large to tell."""
     is_off: Any = False
     for name in names:
         if (fitted_name := f"fitted_{name}") in point_columns:
             fitted, stderr = point_columns[fitted_name], point_columns[f"{fitted_name}_stderr"]
-            difference = abs(point_columns[name] - fitted)
-            least = np.maximum(LARGEST_DIFFERENCE * fitted, STANDARD_ERRORS * stderr)
-            is_off = is_off | (difference > least)
-    return is_off
-
-
-def scatters(point_columns: Mapping[Any, Any]) -> Any:
-    """True where a test or loss error is further than LARGEST_DIFFERENCE from that of fits to
-    random rows, which scatter too much to tell: their standard error is above that part, too."""
-    is_unknown: Any = False
-    for name in ("test_error", "loss_error"):
-        if (fitted_name := f"fitted_{name}") in point_columns:
-            fitted, stderr = point_columns[fitted_name], point_columns[f"{fitted_name}_stderr"]
             difference, least = abs(point_columns[name] - fitted), LARGEST_DIFFERENCE * fitted
-            is_within = (
-                difference <= STANDARD_ERRORS * stderr
-            )  # beyond, the error is known to be off
-            is_unknown = is_unknown | ((difference > least) & (stderr > least) & is_within)
-    return is_unknown
+            is_beyond = difference > STANDARD_ERRORS * stderr
+            is_noted = np.logical_not(is_beyond) & (2 * stderr > least) if scatter else is_beyond
+            is_off = is_off | ((difference > least) & is_noted)
+    return is_off
 
 
 def notes_on(model: Given, dataset: Any) -> list[str]:

@@ -19,7 +19,7 @@ from ..given import FeatureSample, Given, has_classes
 
 FITTED = "test_error", "loss_error", "classification_error"  # errors that fits have, too
 # Fits go on, twice as many each time, until all errors are known to that part of themselves, with
-# which 5 % are four standard errors, or to the most.
+# which 5 % are four standard errors (three are noted), or to the most.
 FIRST_FITS, FEWEST_FITS, MOST_FITS, PRECISION = 20, 5, 1024, 0.0125
 MOST_OF_OTHER_LOSSES = 64  # a fit takes some 10 to 50 ms, however few its rows
 # Multiplications at one number of samples that all fits may take, half a second, and that the
