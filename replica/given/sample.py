@@ -173,7 +173,7 @@ class FeatureSample(Described):
         rows = zip(self.features, self.labels, strict=True)
         row_hashes = np.array(
             [
-                (hash((x + 0.0).tobytes()), hash((x + 0.0).tobytes() + (y + 0.0).tobytes()))
+                (of_row := hash((x + 0.0).tobytes()), hash((of_row, (y + 0.0).tobytes())))
                 for x, y in rows
                 if x.any()
             ]
