@@ -74,6 +74,15 @@ def gauss_legendre(
     return gaussian_rule(*composite_legendre(n, panel_edges))
 
 
+def rule_between_kinks(nodes: int, kinks: Sequence[float]) -> Rule:
+    """Rule for a standard Gaussian, on panels between ``kinks`` where there are any, and 0."""
+    if not kinks:
+        return gauss_hermite(nodes)
+    gaussian_panels = gauss_legendre(nodes // 4, kinks, 8.6, 4.3)
+    weighted_nodes = gaussian_panels.weights > 0
+    return Rule(gaussian_panels.nodes[weighted_nodes], gaussian_panels.weights[weighted_nodes])
+
+
 def gauss_rule_of(measure: Rule, n: int) -> Rule:
     """Gauss rule with n nodes for a discrete ``measure`` of many more, exact for polynomials up to
     degree 2n - 1.  It follows from Lanczos's recurrence of the orthonormal polynomials.

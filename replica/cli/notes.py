@@ -27,12 +27,19 @@ SECONDS_FOR_NOTE = 5.0  # for changes that were not asked for
 Notes = Annotated[
     bool, typer.Option(help="Say how far d = 1000 is, and an sRF from its network, even if near.")
 ]
-NOTED = {  # sentence on the relative change of an error, by its name as a column
-    "finite_size_shift": "these are limits d -> inf; in the theory at d = 1000 the {error} at "
-    "{place} differs by {change} (--dimension 1000; of networks "
-    "docs/theory/23-a-network-at-its-own-dimension.md, of sRFs docs/readout.md)",
-    "network_difference": "these are of the published sRF; at {place} the {error} of the network "
-    "itself differs by {change} (--theory network)",
+# What errors change to, and the sentence on the relative change, by its name as a column.
+NOTED = {
+    "finite_size_shift": (
+        "networks of d = 1000",
+        "these are limits d -> inf; in the theory at d = 1000 the {error} at "
+        "{place} differs by {change} (--dimension 1000; of networks "
+        "docs/theory/23-a-network-at-its-own-dimension.md, of sRFs docs/readout.md)",
+    ),
+    "network_difference": (
+        "the network itself",
+        "these are of the published sRF; at {place} the {error} of the network "
+        "itself differs by {change} (--theory network)",
+    ),
 }
 TO_NETWORK = "network_difference"
 
@@ -178,19 +185,21 @@ def change_note(
     """Note on the largest relative changes of the ``error`` over the points; empty for none.
 
     The points have columns of NOTED, and of the ``axes``, which name the place.  Changes that are
-    small or not known are noted only where ``asked``.  Where the best eta is searched,
+    small are noted only where ``asked``.  Where the best eta is searched,
     ``network_eta`` says of a point what that of the network is, which is noted if it is another.
     """
     points = [point for point in points if point["converged"]]  # others have a warning
     sentences = []
-    for name, note in NOTED.items():
+    for name, (other, note) in NOTED.items():
         noted_points = [point for point in points if name in point]
         changes = np.array([point[name] for point in noted_points], dtype=float)
-        unknown_count = int(np.isnan(changes).sum())
-        if asked and unknown_count:
+        unknown = [point for point, x in zip(noted_points, changes, strict=True) if np.isnan(x)]
+        unknown_count = sum(bool(one.get(error) != 0) for one in unknown)  # 0 has no change
+        if unknown_count:
             where = f" at {unknown_count} of {changes.size} points" * (unknown_count < changes.size)
-            change_text = f"{name.replace('_', ' ')} is not known{where}"
-            sentences.append(f"the {change_text}: no answer, or none in time")
+            tried = " tried" * bool(where and not asked)
+            distance_text = f"how far these are from {other} is not known{where}{tried}"
+            sentences.append(f"{distance_text}: no answer, or none in time")
         least = 0.0 if asked else CHANGES[name].noted
         if not np.isfinite(changes).any():
             continue

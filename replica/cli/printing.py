@@ -120,6 +120,8 @@ class Output:
         points = [one for one in points if one.get("status") != str(Status.INTERRUPTED)]
 
         def seven(value: Any) -> str:
+            if value is None:  # NaN in a document
+                return "nan"
             return f"{value:.7g}" if isinstance(value, float) else str(value)
 
         end = 20

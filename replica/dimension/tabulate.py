@@ -27,10 +27,10 @@ from scipy.special import ndtri
 from solvers.chebyshev import interpolant
 from solvers.resources import GivenUp
 from solvers.results import Array, Status
-from solvers.rules import Rule, drop_light_nodes, gauss_hermite, tensor_rule
+from solvers.rules import Rule, drop_light_nodes, gauss_hermite, rule_between_kinks, tensor_rule
 
 from ..equivalence import Table, zero_small
-from ..problem import Components, Model
+from ..problem import Components, Model, kinks_on_axes
 from ..saddle_point import DELTA, TabulatedRows
 
 
@@ -164,7 +164,10 @@ class Sizes(NamedTuple):
     points: int
 
 
-TABLE_SIZES = Sizes(10, 7, 5, 2**12), Sizes(16, 15, 5, 2**13), Sizes(20, 13, 6, 2**15)
+TABLE_SIZES = (
+    *(Sizes(10, 7, 5, 2**12), Sizes(16, 15, 5, 2**13), Sizes(20, 13, 6, 2**15)),
+    *(Sizes(40, 13, 6, 2**15), Sizes(80, 13, 6, 2**15)),  # steep targets take these
+)
 DROPPED = 1e-5  # share of the weight of nodes that are dropped: errors change by half of it
 
 
@@ -212,7 +215,7 @@ def loaded_table(
     label_axes = np.eye(D, n + 1)
     input_components = Components.from_law(model.inputs, label_axes, model.labels.combinations)
     input_places, x_weights = input_components.places_and_weights(
-        _input_rule(D, n - D, sizes, dropped)
+        _input_rule(kinks_on_axes(model.labels.combined_mean.planes, D), n - D, sizes, dropped)
     )
     kappa = input_components.projection_means(input_places)[: n + 1]
     label_moments = input_components.moments(model.labels.combined_mean, input_places)
@@ -270,18 +273,23 @@ def loaded_table(
     )
 
 
-def _input_rule(coordinates: int, rest: int, sizes: Sizes, dropped: float) -> Rule:
-    """Rule for standard normal coordinates of the labels, of the rest of u, and along b."""
+def _input_rule(kinks: list[list[float]], rest: int, sizes: Sizes, dropped: float) -> Rule:
+    """Rule for standard normal coordinates of the labels, which have ``kinks``, of the rest of u,
+    and along b."""
     most_on_grid = 2  # coordinates of the labels in a product of Gauss rules
     on_a_line = 3  # times as many nodes along them, of a single coordinate of the labels
+    coordinates = len(kinks)
     if coordinates > most_on_grid:
         from scipy.stats.qmc import Sobol
 
         sobol_points = Sobol(coordinates + rest + 1, rng=0).random(sizes.points)
         return Rule(ndtri(sobol_points), np.full(sizes.points, 1 / sizes.points))
     finer = on_a_line if coordinates == 1 else 1
-    counts = *[finer * sizes.coordinates] * coordinates, *[finer * sizes.rest] * rest, sizes.noise
-    return drop_light_nodes(tensor_rule(*map(gauss_hermite, counts)), dropped)
+    if sizes.coordinates >= 40:  # which steep targets need: panels are better for these
+        kinks = [[0.0, *each] for each in kinks]
+    label_rules = [rule_between_kinks(finer * sizes.coordinates, each) for each in kinks]
+    other_rules = map(gauss_hermite, [*[finer * sizes.rest] * rest, sizes.noise])
+    return drop_light_nodes(tensor_rule(*label_rules, *other_rules), dropped)
 
 
 def _loading_axes(rows: LoadedRows, dimension: float) -> Array:

@@ -166,9 +166,9 @@ class FeatureSample(Described):
         than 0.
 
         Rows of coarse features, such as rounded numbers, repeat by chance, and are then no copies.
-        They are coarse where more than one in twenty of the features that repeat have several
-        labels; or where no column has half as many values as there are different rows, unless
-        every one of twenty rows or more is there as often.
+        They are coarse where fewer than twenty rows are different, where more than one in twenty of
+        the features that repeat have several labels, or where no column has half as many values as
+        there are different rows, unless every row is there as often.
         """
         rows = zip(self.features, self.labels, strict=True)
         row_hashes = np.array(
@@ -183,9 +183,9 @@ class FeatureSample(Described):
         )
         repeats = int(counts.sum()) - counts.size
         other_labels = counts.size - of_features.size
-        if not repeats or 20 * other_labels > np.count_nonzero(of_features > 1):
+        if counts.size < 20 or 20 * other_labels > np.count_nonzero(of_features > 1):
             return 0
-        as_often = counts.size >= 20 and np.gcd.reduce(counts) > 1
+        as_often = np.gcd.reduce(counts) > 1
         most_values = max(np.unique(x).size for x in self.features.T)
         return repeats if as_often or 2 * most_values > counts.size else 0
 
@@ -277,7 +277,10 @@ class FeatureSample(Described):
 
     def _target_rows(self, labels: Array) -> Array:
         """Labels (N,) or (N, C) as the P targets of readouts (P, N): one row an output, and for
-        classes a row for every sum of two outputs (``with_sums``)."""
+        classes a row for every sum of two outputs (``with_sums``).  An intercept takes what numbers
+        have in common, which would be rounding."""
+        if self.intercept and not (self.binary or self.classes):
+            labels = labels - self.labels.mean(axis=0)
         target_rows = np.atleast_2d(labels.T)
         return with_sums(target_rows) if self.classes else target_rows
 

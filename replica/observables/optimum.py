@@ -19,7 +19,7 @@ from solvers.results import Array, ConvergenceError, Status
 from ..convex import loss as as_loss
 from ..display import reasons_text
 from ..errors import InvalidArgument
-from ..given import FeatureSample, Given
+from ..given import FeatureSample, FirstLayer, Given
 from ..plotting import AT_END, add_legend, mark_smallest, plot_curve
 from ..problem import (
     MAX_NUMBER,
@@ -142,7 +142,8 @@ def optimal_lambda(
     model : GradientStep, SpikedRandomFeatures, FirstLayer, FeatureSample or FeatureMoments
         A model, step.srf(beta=...) or step.network(beta=...), has its own beta and theory.
     alpha, samples : float
-        As in :func:`replica.solve`; of what is given the best penalty is known to a hundredth.
+        As in :func:`replica.solve`; of what is given the best penalty is known to a hundredth, of a
+        FirstLayer where a lower or higher one has an error larger by 1e-3.
     beta : float
         Width over input dimension p/d, for a GradientStep.
     theory : {"srf", "network"}
@@ -197,15 +198,15 @@ def of_square(loss: Any) -> None:
 
 
 def _search_given(model: Given, at: dict[str, Any], axis: Array, how: dict[str, Any]) -> Optimum:
-    """The lowest test error of a given layer over logarithms of lam: errors are not smooth enough
-    for ``minima``, but to their tolerance.  Of classes it takes no covariances of outputs."""
+    """The lowest test error of what is given over logarithms of lam.  Errors of a layer are smooth
+    to their tolerance alone, which hides a shallower basin.  Of classes it takes no covariances of
+    outputs."""
     searched_model, search_tol, search_rtol = model, how["quadrature_tol"], 1e-3
     unsolved: list[Any] = []
-    if isinstance(model, FeatureSample):  # there are no strata to refine
-        search_rtol = 1e-6
-        if model.by_rows(at["samples"]):  # iterations are stopped at 2e-4 of what they change
+    if not isinstance(model, FirstLayer):  # there are no strata to refine
+        search_tol, search_rtol = 2e-4, 3e-7  # iterations are stopped at a tenth of the former
+        if isinstance(model, FeatureSample) and model.by_rows(at["samples"]):
             searched_model = replace(model, classes=() if model.classes else None)
-            search_tol, search_rtol = 2e-3, 1e-5
 
     def search_errors(x: Array) -> Array:
         search_grid = solve_grid(searched_model, lam=np.exp(x), **at, quadrature_tol=search_tol)
@@ -214,7 +215,6 @@ def _search_given(model: Given, at: dict[str, Any], axis: Array, how: dict[str, 
         unsolved.extend(columns["status"][~columns["converged"]].tolist())
         return columns["test_error"]
 
-    # a basin so shallow is the tolerance of errors
     basins = minima(search_errors, [axis], rtol=search_rtol)
     if not basins:
         why = reasons_text(unsolved)

@@ -97,8 +97,8 @@ BEST_AT_END = (
     "and features of another scale, such as StandardScaler's, may have it inside"
 )
 SOME_ROWS = (
-    "a part of the rows, at random, stands for all: standard errors and the variance over samples "
-    "are that part's"
+    "a part of the rows, at random, in the place of all: standard errors and the variance over "
+    "samples are that part's"
 )
 ERRORS_OFF = (
     FEW_DEGREES,

@@ -233,10 +233,12 @@ def sample_allocation(
     def plan(use: str, of_step: float, of_readout: float, reuse: float = 0.0) -> Plan:
         """A use of these shares of the samples."""
         planned_step, alpha = replace(step, alpha0=of_step * samples_n), of_readout * samples_n
-        use_values = dict.fromkeys(("eta", "lam", "test_error", "train_error"), np.nan)
-        use_options, at_edge = use_how | ({"quadrature_tol": 1e-4} if reuse else {}), ""
+        use_values: dict[str, Any] = dict.fromkeys(
+            ("eta", "lam", "test_error", "train_error"), np.nan
+        )
+        at_edge = ""
         with suppress(ConvergenceError, QuadratureError), deadline(use_how["time_limit"]):
-            found = search(planned_step.network(beta=beta, reuse=reuse), alpha=alpha, **use_options)
+            found = search(planned_step.network(beta=beta, reuse=reuse), alpha=alpha, **use_how)
             point, at_edge = getattr(found, "point", found), " ".join(getattr(found, "at_edge", ()))
             use_errors = {name: getattr(point, name) for name in ("test_error", "train_error")}
             use_values = {"eta": point.model.step.eta, "lam": point.lam} | use_errors

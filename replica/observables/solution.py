@@ -242,8 +242,8 @@ class Solution(Displayed):
             return [of_fits.get(note, note) for note, has_note in noted.items() if has_note]
         point_changes = [(name, getattr(self, name), change) for name, change in CHANGES.items()]
         n = [f"{name} {x:+.0%} {of.said}" for name, x, of in point_changes if abs(x) > of.noted]
-        if self.converged and np.isnan(self.finite_size_shift):
-            n.append("finite_size_shift is not known: no answer, or none in time, at d = 1000")
+        unknown = [name for name, x, _ in point_changes if self.converged and np.isnan(x)]
+        n += [f"{name} is not known: no answer, or none in time" for name in unknown]
         has_size = self.model.rows is not None and np.isfinite(self.model.dimension)
         with deadline(NETWORK_TIME):
             few_text = few_products_note([self.model], np.array([self.alpha]))

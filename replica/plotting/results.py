@@ -275,7 +275,7 @@ def plot_allocation(
     ax = axes(ax)
     plan_of_both = next(plan for plan in plans if plan["use"] == BOTH)
     for i, (plan_use, (field, label, marker)) in enumerate(USE_MARKERS.items()):
-        own = [plan for plan in plans if plan["use"] == plan_use]
+        own = [p for p in plans if p["use"] == plan_use and np.isfinite(p["test_error"])]
         if own:
             shares, errors = ([plan[name] for plan in own] for name in (field, "test_error"))
             style: dict[str, Any] = {"color": hue(i), "markersize": 10 if plan_use == BOTH else 6}
@@ -284,6 +284,8 @@ def plot_allocation(
     ax.margins(y=0.1)
     abscissa = rf"one layer's share of the $N = {number_text(plan_of_both['alpha0'])}\,d$ samples"
     solved_plans = [plan for plan in plans if np.isfinite(plan["test_error"])]
+    if unsolved_uses := dict.fromkeys(p["use"] for p in plans if p not in solved_plans):
+        ax.plot([], [], " ", label=f"not solved: {', '.join(unsolved_uses)}")
     searched = [name for name in BEST_OF if len({plan.get(name) for plan in solved_plans}) > 1]
     return finish(ax, abscissa, ERROR_LABELS["test_error"] + best_label(searched), described)
 

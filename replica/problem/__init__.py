@@ -41,4 +41,12 @@ from .moments import Averages, ConditionalMoments, Moments
 from .named_activations import Code, activation, hermite, import_object, is_import_path
 from .problem import SINGLE_STEP, Problem, check_problem, check_readout, check_step, refuse_options
 from .srf import Model, Origin, SpikedRandomFeatures
-from .targets import SPLIT_SIZES, MultiIndex, Target, multi_index, parse_target, target
+from .targets import (
+    SPLIT_SIZES,
+    MultiIndex,
+    Target,
+    kinks_on_axes,
+    multi_index,
+    parse_target,
+    target,
+)

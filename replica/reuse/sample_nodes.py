@@ -14,8 +14,9 @@ import numpy as np
 from solvers.chebyshev import interpolant
 from solvers.resources import GivenUp, check_time
 from solvers.results import Array, Status
-from solvers.rules import Rule, gauss_hermite, gauss_legendre, tensor_rule
+from solvers.rules import gauss_hermite, rule_between_kinks, tensor_rule
 
+from ..problem import kinks_on_axes
 from ..steps import Kinds, Step, batches_of_steps, mean_output
 
 
@@ -28,14 +29,8 @@ def sample_nodes(
     each = 2 if label_law.channel else sum(noise_nodes if v else 1 for v, _ in label_law.gaussians)
     if nodes_along(nodes, D) ** D * each > most_nodes:
         raise GivenUp(Status.MEMORY)
-    kinks_on_axes: list[list[float]] = [[] for _ in range(D)]
-    for v, t in label_law.mean.planes:  # of a kink across an axis
-        if np.count_nonzero(v) == 1:
-            s_axis = int(np.flatnonzero(v)[0])
-            kinks_on_axes[s_axis].append(t / v[s_axis])
-    s_grid = tensor_rule(
-        *(rule_between_kinks(nodes_along(nodes, D), each) for each in kinks_on_axes)
-    )
+    axis_kinks = kinks_on_axes(label_law.mean.planes, D)
+    s_grid = tensor_rule(*(rule_between_kinks(nodes_along(nodes, D), each) for each in axis_kinks))
     target_coordinates, y_mean = s_grid.nodes.T, label_law.target(*s_grid.nodes.T)
     if label_law.channel and label_law.added is not None:
         p_up = label_law.added.probability(y_mean)
@@ -56,15 +51,6 @@ def nodes_along(nodes: int, directions: int) -> int:
     """Number of nodes along each of the ``directions``: ``nodes`` for a single one, two thirds of
     it for several."""
     return nodes if directions == 1 else 2 * nodes // 3
-
-
-def rule_between_kinks(nodes: int, kinks: list[float]) -> Rule:
-    """Rule for a standard Gaussian, on panels between ``kinks`` where there are any."""
-    if not kinks:
-        return gauss_hermite(nodes)
-    gaussian_panels = gauss_legendre(nodes // 4, kinks, 8.6, 4.3)
-    weighted_nodes = gaussian_panels.weights > 0
-    return Rule(gaussian_panels.nodes[weighted_nodes], gaussian_panels.weights[weighted_nodes])
 
 
 Values = tuple[float, ...]  # one of each kind of neurons

@@ -78,7 +78,7 @@ def test_a_difference_that_is_not_known_is_said(capsys, monkeypatch):
     monkeypatch.setattr("replica.steps.row_steps.BATCH_TIME", 0.0005)
     line = "curve --student relu --target z1+z2*z3 --steps 2:1.01,2:1.01 --alpha 1 --lam 1"
     theory(f"{line} --notes")
-    assert "the network difference is not known" in capsys.readouterr().err
+    assert "from the network itself is not known" in capsys.readouterr().err
     assert theory(f"{line} --theory network") != 0
     assert "--theory srf" in capsys.readouterr().err
 

@@ -114,7 +114,7 @@ def test_unknown_errors_are_counted_by_reason_and_in_no_note(capsys):
     assert "(a larger --time-limit gives it more seconds) (1 of them)" in warning
 
 
-def test_a_grid_far_from_the_limit_is_noted(capsys, monkeypatch):
+def test_a_grid_far_from_the_limit_is_noted(capsys):
     """At the ends of its axes, where the smallest rate is: simulated, d = 500 is 3.7 times off."""
     line = f"curve {STEP} --eta .1,1,3 --alpha .2:5:5 --lam .1"
     assert theory(f"{line} --dimension 1000 --json") == 0
@@ -129,9 +129,14 @@ def test_a_grid_far_from_the_limit_is_noted(capsys, monkeypatch):
     assert not any("finite_size_shift" in point for point in points)
     shift = own / points[0]["test_error"] - 1
     assert f"at eta = 0.1, alpha = 0.2, lam = 0.1 differs by {shift:+.0%}" in noted
-    monkeypatch.setattr("replica.cli.notes.SECONDS_FOR_NOTE", 0.0)
-    assert theory(line) == 0
-    assert "shift is not known" not in capsys.readouterr().err
+
+
+def test_an_unknown_distance_from_networks_is_noted(capsys):
+    """Steep along a diagonal: there are no nodes for an answer at d = 1000, twice the limit."""
+    line = "curve --theory network --student tanh --target tanh(3*(z1+z2)) --alpha0 4 --eta .05"
+    assert theory(f"{line} --alpha .5 --lam 1.85") == 0
+    noted = "how far these are from networks of d = 1000 is not known: no answer, or none in time"
+    assert f"note: {noted}\n" in capsys.readouterr().err
 
 
 def test_how_far_the_limit_is_stands_in_the_figure(tmp_path, capsys):

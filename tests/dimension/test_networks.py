@@ -145,6 +145,23 @@ def test_where_it_is_not_derived_m_alone_has_its_price(step, at):
     assert abs(far) < 0.03 * abs(near) or abs(near) < 1e-6
 
 
+@pytest.mark.parametrize(
+    ("target", "noise", "at", "simulated", "stderr"),
+    [
+        ("tanh(3*z1)", 0.2, (0.5, 1.85), 0.6671, 0.0034),
+        ("tanh(3*z1)", 0.2, (3, 1.85), 0.4913, 0.0043),
+        ("sign", 0, (0.5, 0.5), 0.8661, 0.0038),
+        ("tanh(3*z1)+tanh(3*z2)", 0, (3, 0.5), 0.7551, 0.0064),
+    ],
+)
+def test_a_steep_target_at_a_small_rate(target, noise, at, simulated, stderr):
+    """Errors of 12 to 16 networks of d = 500, 1.3 to 2.1 times the limit's."""
+    step = GradientStep(student="tanh", target=target, alpha0=4, eta=0.05, noise=noise)
+    point = solve(step.network(beta=1.0, dimension=500), alpha=at[0], lam=at[1])
+    assert point.test_error == pytest.approx(simulated, abs=2.5 * stderr)
+    assert point.quadrature_error < 5e-4
+
+
 def test_a_noise_direction_with_most_of_the_variance_of_the_bulk():
     """erf on he1 + he3/2 after a step: .66 of the bulk at d = 300, .2 at 1000."""
     step = GradientStep(student="erf", target="he1 + he3/2", alpha0=2, eta=2, noise=0.1)

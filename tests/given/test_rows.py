@@ -8,6 +8,7 @@ from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
 import validation
 from replica import (
+    FeatureMoments,
     FeatureSample,
     InvalidArgument,
     gradient,
@@ -178,6 +179,15 @@ def test_the_best_penalty_of_a_nearly_level_error():
     beside = RidgeCV(alphas).fit(features, y)  # leave-one-out, too
     assert best.lam == pytest.approx(beside.alpha_ / 10, rel=0.15)  # features are centred once
     assert not best.at_edge
+
+
+@pytest.mark.parametrize("samples", [200, 1000])
+def test_the_best_penalty_of_isotropic_features(samples):
+    """The labels' noise over the signal a feature, .1, of any number of samples: the Bayes rule."""
+    moments = FeatureMoments(
+        covariances=np.eye(20), label_covariances=np.full(20, 20**-0.5), label_variances=1.1
+    )
+    assert optimal_lambda(moments, samples=samples).lam == pytest.approx(0.1, rel=0.01)
 
 
 @pytest.mark.parametrize("samples", [400, 800])

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import replica
 from replica import GradientStep, InvalidArgument, sample_allocation
@@ -97,6 +98,17 @@ def test_what_is_not_solved_is_flagged():
     assert "not_solved" in repr(uses)
     (note,) = uses.notes
     assert note.startswith("4 of 4 uses were not solved, or not in time (a larger time_limit")
+    _, (in_figure,) = uses.plot(Figure().subplots()).get_legend_handles_labels()
+    assert in_figure.startswith("not solved: all for both, part for the step")
+
+
+@pytest.mark.slow
+def test_all_uses_of_a_steep_target_are_solved():
+    """In numpy 12 networks of d = 500 have .4053 +- .0028, of d = 1000 .4009 +- .0030."""
+    step = replace(STEP, target="tanh(3*z1)", eta=1)
+    uses = sample_allocation(step, budget=1.2)
+    assert uses.converged
+    assert (uses.best.use, round(uses.best.test_error, 3)) == ("all for both", 0.398)
 
 
 @pytest.mark.slow
@@ -112,11 +124,11 @@ def test_the_best_rate_of_every_use(capsys):
         errors = [
             replica.solve(
                 replace(step, eta=rate * one["eta"]).network(beta=1.0, reuse=one["reuse"]),
-                alpha=one["alpha"], lam=0.05,
-                quadrature_tol=1e-4 if one["reuse"] else None,  # that of plans
+                alpha=one["alpha"],
+                lam=0.05,
             ).test_error
             for rate in (0.9, 1.0, 1.1)
-        ]  # fmt: skip
+        ]
         assert errors[1] == pytest.approx(one["test_error"], rel=1e-9)
         assert errors[1] < min(errors[0], errors[2])
 
