@@ -143,7 +143,8 @@ class MultiIndex:
             except QuadratureError as error:
                 raise QuadratureError(
                     f"target {self.name}: {error} (declare where: replica.MultiIndex(function, "
-                    f"dimension={self.dimension}, planes=[(v, t), ...]) for v.z = t)"
+                    f"dimension={self.dimension}, planes=[(v, t), ...]) for v.z = t; kinks along "
+                    "curves have no theory)"
                 ) from None
 
         # blocks of 64 places with one rule: larger ones need finer rules, smaller ones cost more
