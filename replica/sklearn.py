@@ -73,10 +73,10 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         Numbers of rows that train.
     best_alpha_ : float
         Best of the alphas, of the smallest loss on new rows (for the square, of the smallest test
-        error).  It is of readouts trained on all rows, of several classes or outputs on 5 000 at
-        most; where their errors are NaN, of the largest of ``train_sizes`` below that has one.  NaN
-        if none has: then there is no readout, and none of the attributes of one.  At an end of the
-        alphas, more of them may have a better one.
+        error), by fits where the theory has none.  It is of readouts trained on all rows, of
+        several classes or outputs on 5 000 at most; where their errors are NaN, of the largest of
+        ``train_sizes`` below that has one.  NaN if none has: then there is no readout, and none of
+        the attributes of one.  At an end of the alphas, more of them may have a better one.
     test_error_, classification_error_ : float
         The errors at ``best_alpha_`` of readouts trained on all rows, of several classes or outputs
         on 5 000 at most; the latter of classes.
@@ -173,9 +173,12 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         of_ridge = self.loss == "square"
         label = r"penalty $\alpha$ of Ridge" if of_ridge else r"penalty $\alpha = 1/C$"
         grid = grid.rename(lam="alpha").assign_coords(alpha=("alpha", alphas, {"long_name": label}))
-        point_error = grid.test_error if of_ridge else grid.loss_error
+        error_name = "test_error" if of_ridge else "loss_error"
+        point_error = grid[error_name]
+        if f"fitted_{error_name}" in grid:  # of alphas that are not solved
+            point_error = point_error.fillna(grid[f"fitted_{error_name}"])
         best = grid.isel(alpha=point_error.fillna(np.inf).argmin("alpha")).reset_coords("alpha")
-        best["alpha"] = best.alpha.where(best.converged)
+        best["alpha"] = best.alpha.where(point_error.notnull().any("alpha"))
         self.train_sizes_, self.sample_ = sizes, sample
         self.validation_curve_ = grid.sel(samples=sizes)
         self.learning_curve_ = best.sel(samples=sizes)

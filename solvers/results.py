@@ -57,6 +57,10 @@ class Status(Enum):
         "not converged: all rows train, or nearly all, and too few are left to average over; take "
         "fewer samples, or for the square loss a larger lam"
     )
+    GUESS = (
+        "not converged: at all rows the error is no better than a guess, which tells nothing of "
+        "more samples; take more rows"
+    )
     ONE_SAMPLE = "not converged: an intercept alone fits one sample, and the theory needs more"
     FEW_DIRECTIONS = (
         f"not converged: the dimension is too small for rows of so few directions {_OTHERWISE}"

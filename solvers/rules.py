@@ -75,7 +75,8 @@ def gauss_legendre(
 
 
 def rule_between_kinks(nodes: int, kinks: Sequence[float]) -> Rule:
-    """Rule for a standard Gaussian, on panels between ``kinks`` where there are any, and 0."""
+    """Rule for a standard Gaussian: of Gauss and Hermite without ``kinks``, else of Gauss and
+    Legendre on panels that end at these, at 0 and at +-4.3."""
     if not kinks:
         return gauss_hermite(nodes)
     gaussian_panels = gauss_legendre(nodes // 4, kinks, 8.6, 4.3)

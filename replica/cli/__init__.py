@@ -4,6 +4,7 @@ from .command_runner import (
     DATASETS,
     Interrupted,
     TimeLimit,
+    Tolerance,
     application,
     command,
     option,

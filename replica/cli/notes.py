@@ -30,7 +30,7 @@ Notes = Annotated[
 # What errors change to, and the sentence on the relative change, by its name as a column.
 NOTED = {
     "finite_size_shift": (
-        "networks of d = 1000",
+        "d = 1000",
         "these are limits d -> inf; in the theory at d = 1000 the {error} at "
         "{place} differs by {change} (--dimension 1000; of networks "
         "docs/theory/23-a-network-at-its-own-dimension.md, of sRFs docs/readout.md)",

@@ -252,7 +252,9 @@ def with_options(sentence: str) -> str:
     """A ``sentence`` of the library, with options in the place of its arguments, and the commands
     that have an option where not all do."""
     option_words = {"time_limit=": "--time-limit ", "time_limit": "--time-limit", "most=": "--most"}
-    tolerance = "--quadrature-tol of replica curve, readout or spectrum"
+    tolerance = (
+        "--quadrature-tol of replica curve, readout or spectrum, or replica-validate compare"
+    )
     option_words |= {"quadrature_tol": tolerance, "without dimension=": "without --dimension"}
     option_words["theory='srf'"] = "--theory srf"
     for python_word, option_word in option_words.items():

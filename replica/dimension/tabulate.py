@@ -165,8 +165,8 @@ class Sizes(NamedTuple):
 
 
 TABLE_SIZES = (
-    *(Sizes(10, 7, 5, 2**12), Sizes(16, 15, 5, 2**13), Sizes(20, 13, 6, 2**15)),
-    *(Sizes(40, 13, 6, 2**15), Sizes(80, 13, 6, 2**15)),  # steep targets take these
+    *(Sizes(10, 7, 5, 2**12), Sizes(16, 15, 5, 2**13)),
+    *(Sizes(40, 13, 6, 2**15), Sizes(56, 13, 6, 2**16)),  # steep targets take these
 )
 DROPPED = 1e-5  # share of the weight of nodes that are dropped: errors change by half of it
 
@@ -190,7 +190,7 @@ class LoadedTable(Table):
     by_length: Any = None
 
 
-@lru_cache(maxsize=6)  # a table takes some 10 MB
+@lru_cache(maxsize=8)  # two of each level; a table takes some 10 MB, of steep targets 30
 def table_at_dimension(
     model: Model, dimension: float, level: int, dropped: float = DROPPED
 ) -> LoadedTable | None:
@@ -214,8 +214,13 @@ def loaded_table(
     n, D = len(net_rows.coordinates), len(model.components.basis)
     label_axes = np.eye(D, n + 1)
     input_components = Components.from_law(model.inputs, label_axes, model.labels.combinations)
+    kinks: list[list[float]] = [[] for _ in range(D)]
+    if model.inputs is None:  # else normal coordinates of a component have them elsewhere
+        T = model.labels.combinations.shape[1]
+        planes = [(v @ model.labels.combinations, t) for v, t in model.labels.combined_mean.planes]
+        kinks[:T] = kinks_on_axes(planes, T)
     input_places, x_weights = input_components.places_and_weights(
-        _input_rule(kinks_on_axes(model.labels.combined_mean.planes, D), n - D, sizes, dropped)
+        _input_rule(kinks, n - D, sizes, dropped)
     )
     kappa = input_components.projection_means(input_places)[: n + 1]
     label_moments = input_components.moments(model.labels.combined_mean, input_places)
@@ -285,9 +290,12 @@ def _input_rule(kinks: list[list[float]], rest: int, sizes: Sizes, dropped: floa
         sobol_points = Sobol(coordinates + rest + 1, rng=0).random(sizes.points)
         return Rule(ndtri(sobol_points), np.full(sizes.points, 1 / sizes.points))
     finer = on_a_line if coordinates == 1 else 1
-    if sizes.coordinates >= 40:  # which steep targets need: panels are better for these
+    label_nodes = finer * sizes.coordinates
+    if label_nodes < 30:  # too few for panels
+        kinks = [[]] * coordinates
+    elif sizes.coordinates >= 40:  # which steep targets take: panels are better for these
         kinks = [[0.0, *each] for each in kinks]
-    label_rules = [rule_between_kinks(finer * sizes.coordinates, each) for each in kinks]
+    label_rules = [rule_between_kinks(label_nodes, each) for each in kinks]
     other_rules = map(gauss_hermite, [*[finer * sizes.rest] * rest, sizes.noise])
     return drop_light_nodes(tensor_rule(*label_rules, *other_rules), dropped)
 

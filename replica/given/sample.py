@@ -166,9 +166,9 @@ class FeatureSample(Described):
         than 0.
 
         Rows of coarse features, such as rounded numbers, repeat by chance, and are then no copies.
-        They are coarse where fewer than twenty rows are different, where more than one in twenty of
-        the features that repeat have several labels, or where no column has half as many values as
-        there are different rows, unless every row is there as often.
+        They are coarse where more than one in twenty of the features that repeat have several
+        labels; or where no column has half as many values as there are different rows, or as
+        twenty, unless every one of twenty rows or more is there as often.
         """
         rows = zip(self.features, self.labels, strict=True)
         row_hashes = np.array(
@@ -183,11 +183,11 @@ class FeatureSample(Described):
         )
         repeats = int(counts.sum()) - counts.size
         other_labels = counts.size - of_features.size
-        if counts.size < 20 or 20 * other_labels > np.count_nonzero(of_features > 1):
+        if not repeats or 20 * other_labels > np.count_nonzero(of_features > 1):
             return 0
-        as_often = np.gcd.reduce(counts) > 1
+        as_often = counts.size >= 20 and np.gcd.reduce(counts) > 1
         most_values = max(np.unique(x).size for x in self.features.T)
-        return repeats if as_often or 2 * most_values > counts.size else 0
+        return repeats if as_often or 2 * most_values > max(counts.size, 20) else 0
 
     @cached_property
     def numbering_columns(self) -> list[int]:
@@ -277,8 +277,8 @@ class FeatureSample(Described):
 
     def _target_rows(self, labels: Array) -> Array:
         """Labels (N,) or (N, C) as the P targets of readouts (P, N): one row an output, and for
-        classes a row for every sum of two outputs (``with_sums``).  An intercept takes what numbers
-        have in common, which would be rounding."""
+        classes a row for every sum of two outputs (``with_sums``).  Their mean, which an intercept
+        takes, is subtracted: large labels would be rounded."""
         if self.intercept and not (self.binary or self.classes):
             labels = labels - self.labels.mean(axis=0)
         target_rows = np.atleast_2d(labels.T)

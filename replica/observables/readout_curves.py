@@ -148,7 +148,7 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
         is_guess &= is_most_frequent
         # others have errors that nobody takes for small
         is_most_frequent &= bool(shares.max() > 0.7) and not is_guess
-    is_solved = by_rows & (residual_degrees > -np.inf)
+    is_solved = (by_rows | beyond(model, samples)) & (residual_degrees > -np.inf)
     return notes_of_all | {
         FEW_DEGREES: few & np.logical_not(by_rows),
         FITS_DIFFER: differs(point_columns),
@@ -195,8 +195,11 @@ def has_fits(point_columns: Mapping[Any, Any]) -> Any:
 def differs(
     point_columns: Mapping[Any, Any], names: Sequence[str] = FITTED, scatter: bool = False
 ) -> Any:
-    """True where an error of these ``names`` differs from that of fits to random rows; with
-    ``scatter`` where it is within STANDARD_ERRORS, two of which are too large to tell."""
+    """True where an error of these ``names`` differs from that of fits to random rows.
+
+    With ``scatter`` it is where fits cannot tell: the error is further off than LARGEST_DIFFERENCE,
+    but not than STANDARD_ERRORS, two of which are more than LARGEST_DIFFERENCE.
+    """
     is_off: Any = False
     for name in names:
         if (fitted_name := f"fitted_{name}") in point_columns:
@@ -357,13 +360,23 @@ def layer_points(
 
     @cache
     def columns_at_all_rows(sample: FeatureSample, penalty: float) -> list[dict[str, Any]]:
-        """Columns at as many samples as rows, row by row and of Gaussian classes."""
-        place = np.array([float(sample.most_by_rows)]), np.array([penalty])
-        return [next(readouts_at(m, *place))[1].columns for m in (sample, classes_of(sample))]
+        """Columns at as many samples as rows, row by row and of Gaussian classes; flagged where
+        rows tell no classes apart: of Gaussian ones, more samples may then have any error."""
+        N = float(sample.most_by_rows)
+        place = np.array([N]), np.array([penalty])
+        of_rows, by_class = (
+            next(readouts_at(m, *place))[1].columns for m in (sample, classes_of(sample))
+        )
+        notes_at_all_rows = notes_of(sample, of_rows | {"samples": N, "loss": loss})
+        if has_classes(sample) and notes_at_all_rows[GUESSED if sample.intercept else NO_INTERCEPT]:
+            of_rows = of_rows | {"converged": False, "status": Status.GUESS}
+        return [of_rows, by_class]
 
     for i, point in readouts_at(model, samples, lam):
         is_beyond = point.columns["converged"] and beyond(model, samples[i])
         if is_beyond and isinstance(model, FeatureSample) and model.strata is None:
             at_all_rows = columns_at_all_rows(model, float(lam[i]))
-            point = point._replace(columns=meet_rows(point.columns, *at_all_rows))
+            met_columns = meet_rows(point.columns, *at_all_rows)
+            known_confusion = point.confusion if met_columns["converged"] else None
+            point = point._replace(columns=met_columns, confusion=known_confusion)
         yield i, point

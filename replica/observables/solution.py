@@ -242,7 +242,8 @@ class Solution(Displayed):
             return [of_fits.get(note, note) for note, has_note in noted.items() if has_note]
         point_changes = [(name, getattr(self, name), change) for name, change in CHANGES.items()]
         n = [f"{name} {x:+.0%} {of.said}" for name, x, of in point_changes if abs(x) > of.noted]
-        unknown = [name for name, x, _ in point_changes if self.converged and np.isnan(x)]
+        has_changes = self.converged and getattr(self, headline_error(self.model)) > 0
+        unknown = [name for name, x, _ in point_changes if has_changes and np.isnan(x)]
         n += [f"{name} is not known: no answer, or none in time" for name in unknown]
         has_size = self.model.rows is not None and np.isfinite(self.model.dimension)
         with deadline(NETWORK_TIME):

@@ -5,7 +5,7 @@ tau ~ N(0, 1) in the q remaining directions (``components``): Eq. (3.3).
 """
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, ClassVar
@@ -200,13 +200,10 @@ def _cached_moments(
 RuleAt = Callable[[Array], Rule]  # centre (T, N) -> nodes (M, K') or (N, M, K')
 
 
-def kinks_on_axes(
-    planes: Sequence[tuple[Sequence[float], float]], dimension: int
-) -> list[list[float]]:
+def kinks_on_axes(planes: Iterable[tuple[Any, float]], dimension: int) -> list[list[float]]:
     """Kinks of a target along each of its coordinates: the ``planes`` (v, t) across an axis."""
-    return [
-        [t / v[i] for v, t in planes if v[i] and np.count_nonzero(v) == 1] for i in range(dimension)
-    ]
+    across = [(np.asarray(v), t) for v, t in planes if np.count_nonzero(v) == 1]
+    return [[t / float(v[i]) for v, t in across if v[i]] for i in range(dimension)]
 
 
 def _checked_planes(planes: Any, dimension: int) -> tuple[tuple[tuple[float, ...], float], ...]:

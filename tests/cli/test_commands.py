@@ -185,7 +185,7 @@ def test_the_tolerance_that_a_warning_names_is_an_option(command, capsys):
     line = f"{command} --student tanh --target sin --r 2 --c 1 --gamma .8 --alpha 1"
     assert theory(line) == 0
     assert theory(f"{line} --quadrature-tol 1e-30") == 1
-    named = "a larger --quadrature-tol of replica curve, readout or spectrum accepts it"
+    named = "a larger --quadrature-tol of replica curve, readout or spectrum, or replica-validate"
     assert named in capsys.readouterr().err
 
 

@@ -110,7 +110,7 @@ def test_unknown_errors_are_counted_by_reason_and_in_no_note(capsys):
     noted, warning = capsys.readouterr().err.splitlines()
     assert noted.startswith("note: at 1 of 4 points the test error, up to 3, is hardly below 0.43")
     assert warning.startswith("WARNING: 3 of 4 points: not converged: the quadrature error")
-    assert "or spectrum accepts it) (2 of them); not converged" in warning
+    assert "compare accepts it) (2 of them); not converged" in warning
     assert "(a larger --time-limit gives it more seconds) (1 of them)" in warning
 
 
@@ -135,7 +135,7 @@ def test_an_unknown_distance_from_networks_is_noted(capsys):
     """Steep along a diagonal: there are no nodes for an answer at d = 1000, twice the limit."""
     line = "curve --theory network --student tanh --target tanh(3*(z1+z2)) --alpha0 4 --eta .05"
     assert theory(f"{line} --alpha .5 --lam 1.85") == 0
-    noted = "how far these are from networks of d = 1000 is not known: no answer, or none in time"
+    noted = "how far these are from d = 1000 is not known: no answer, or none in time"
     assert f"note: {noted}\n" in capsys.readouterr().err
 
 

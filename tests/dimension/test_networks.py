@@ -187,8 +187,8 @@ def test_a_leverage_far_from_its_start_is_that_of_positive_responses():
     step = GradientStep(student="tanh", target="sin", alpha0=1, eta=6)
     at = {"alpha": 0.3, "lam": 1e-6, "quadrature_tol": 0.02}
     point = solve(step.network(beta=1.0, dimension=40), **at)
-    # of plain iteration, 1.1501 to 1.1572 on the three tables
-    assert point.test_error == pytest.approx(1.154, abs=0.007)
+    # 1.16775 on 22 789 nodes; plain iteration has 1.1501 to 1.1572 on coarse ones
+    assert point.test_error == pytest.approx(1.16775, abs=1e-3)
 
 
 def test_a_test_error_that_crosses_its_limit_is_no_noise():

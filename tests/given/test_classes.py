@@ -255,6 +255,21 @@ def test_outputs_lost_to_rounding_are_flagged():
     assert np.isnan(point.test_error)
 
 
+@pytest.mark.parametrize("loss_name", ["square", "logistic"])
+def test_classes_that_rows_do_not_tell_apart_are_flagged_beyond_them(loss_name):
+    """Labels at random: extrapolated, 1.1 of new labels would be missed, where the truth is .5."""
+    rng = np.random.default_rng(21)
+    features, of = rng.standard_normal((60, 5)), rng.integers(0, 2, 60)
+    sample = FeatureSample(features=features, labels=of, intercept=True)
+    point = solve(sample, samples=600, lam=0.1, loss=loss_name)
+    assert point.status is Status.GUESS
+    assert np.isnan([point.classification_error, point.test_error]).all()
+    assert point.confusion is None
+    features[:, 0] += 2.5 * of  # Bayes' error is .106
+    known = solve(replace(sample, features=features), samples=600, lam=0.1, loss=loss_name)
+    assert known.classification_error == pytest.approx(0.106, abs=0.05)  # its own +- .04
+
+
 def test_a_scale_that_is_not_known_in_time_is_no_scale_of_one():
     features, of = classes_of(300, 20, 2)
     sample = FeatureSample(features=features, labels=of, intercept=True)

@@ -224,6 +224,7 @@ def compare(
     output: cli.Output,
     *,
     ladder: str | None,
+    quadrature_tol: cli.Tolerance = None,
     time_limit: cli.TimeLimit = TIME_LIMIT,
     **settings: Any,
 ) -> bool:
@@ -269,6 +270,7 @@ def compare(
         run_compared = partial(compare_grid, grids=varied, run=run_compared)
     with drawing(settings) as monte_carlo:
         of_theory = {"theory": options.get("theory"), "time_limit": time_limit}
+        of_theory["quadrature_tol"] = quadrature_tol
         comparison = run_compared(problem, **of_theory, **readout_settings, **monte_carlo)
     document = comparison.document()
 

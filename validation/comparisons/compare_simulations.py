@@ -110,9 +110,7 @@ def with_limit(
     }
 
 
-def checks_at(
-    theory: Theory, simulation: Simulation, time_limit: float = TIME_LIMIT
-) -> tuple[Checks, Remarks]:
+def checks_at(theory: Theory, simulation: Simulation, **limits: Any) -> tuple[Checks, Remarks]:
     """A simulation beside a theory at its points, by name of what is measured; and remarks.
 
     Of a theory given each first layer there are means over the draws, and standard errors of their
@@ -121,7 +119,11 @@ def checks_at(
     setup, models = simulation.experiment, [theory.model]
     if theory.of_draws:
         models = [as_given(setup.model, draw_layer(setup, index)) for index in simulation.seed]
-    theory_answers = [theory_at(model, simulation, time_limit) for model in models]
+    theory_answers = []
+    for model in models:
+        theory_answers.append(theory_at(model, simulation, **limits))
+        if not np.isfinite([*theory_answers[-1][0].values()]).any():
+            break  # nor have other draws an answer, and each may take as long
     checks = {}
     for name, errors in simulation.errors.items():
         theory_errors = np.array([columns[name] for columns, _ in theory_answers])
@@ -144,6 +146,7 @@ def compare(
     simulated: str = "network",
     allowance: float | None = None,
     theory: str | None = None,
+    quadrature_tol: float | None = None,
     time_limit: float = TIME_LIMIT,
     **options: Any,
 ) -> Comparison:
@@ -161,8 +164,8 @@ def compare(
         where that has no answer, and "given" where neither has.  "given" is that of the first
         layer of every draw, at its finite size; standard errors are then of the differences,
         without the noise of the layers.  docs/theory.md 20
-    time_limit : float
-        Seconds a point of the theory, as in :func:`replica.solve`.
+    quadrature_tol, time_limit : float
+        Tolerance and seconds of a point of the theory, as in :func:`replica.solve`.
     **options
         The other arguments of :func:`simulate`: loss, rng, store, workers and so on.
 
@@ -225,7 +228,8 @@ def compare(
     )
     chosen_theory = replace(chosen_theory, square=simulation.loss.is_square)
     theories = [chosen_theory] if theory is not None else with_others(chosen_theory, simulation)
-    checks_of = partial(checks_at, simulation=simulation, time_limit=time_limit)
+    limits: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
+    checks_of = partial(checks_at, simulation=simulation, **limits)
     chosen_theory, checks, remarks = first_answer(theories, simulation.dimension, checks_of)
     allowed: Any = allowance
     if allowance is None:
@@ -247,6 +251,7 @@ def ladder(
     beta: float | None = None,
     simulated: str = "network",
     theory: str | None = None,
+    quadrature_tol: float | None = None,
     time_limit: float = TIME_LIMIT,
     progress: bool | Progress = False,
     **options: Any,
@@ -262,8 +267,8 @@ def ladder(
     seeds : int
         Draws at the largest size.  Smaller ones, which are cheap, get more in proportion:
         every size then has the same weight.
-    theory, time_limit
-        The theory to take, and its seconds a point, as in :func:`compare`.
+    theory, quadrature_tol, time_limit
+        The theory to take, and its tolerance and seconds a point, as in :func:`compare`.
     progress : bool or callable
         As in :func:`simulate`, of the draws of all sizes.
     **options
@@ -314,7 +319,9 @@ def ladder(
     }
 
     def limits(of: Theory) -> tuple[dict[str, Check], Remarks]:
-        theory_columns, remarks = theory_at(of.model, simulations[0], time_limit)
+        theory_columns, remarks = theory_at(
+            of.model, simulations[0], quadrature_tol=quadrature_tol, time_limit=time_limit
+        )
         largest = simulations[-1].errors
         return {
             name: Check(theory_columns[name], line.limit, line.stderr, skewness(largest[name]))

@@ -15,7 +15,6 @@ from replica.plotting import ERROR_LABELS, LIMIT
 from replica.problem import Problem, SpikedRandomFeatures
 from replica.steps import THEORIES, GradientStep, reason_not_covered
 from solvers.quadrature import QuadratureError
-from solvers.resources import TIME_LIMIT
 from solvers.results import Array
 
 from ..draws import spiked_model
@@ -206,15 +205,16 @@ def solved(
     model: Solvable,
     axes: Mapping[str, Array],
     loss: Loss,
-    time_limit: float = TIME_LIMIT,
     fits: bool = False,
+    **limits: Any,
 ) -> tuple[dict[str, Array], list[str]]:
     """Columns (P,) of the theory on a grid of alpha or samples, and lam; and notes on given layers,
-    with those by ``fits`` to random rows, of which there are more than of draws, or without."""
+    with those by ``fits`` to random rows, of which there are more than of draws, or without.  The
+    ``limits`` are time_limit and quadrature_tol, as of :func:`replica.solve`."""
     # of the first layer of a draw the axes of points have alpha
     name = "samples" if isinstance(model, Given) and "samples" in axes else "alpha"
     theory_points: dict[str, Any] = {name: axes[name], "lam": axes["lam"]}
-    theory_grid = solve_grid(model, **theory_points, loss=loss, time_limit=time_limit)
+    theory_grid = solve_grid(model, **theory_points, loss=loss, **limits)
     theory_grid.log_unsolved()
     if not isinstance(model, Given):
         return dict(theory_grid.columns), []
@@ -232,13 +232,13 @@ class Remarks(NamedTuple):
 
 
 def theory_at(
-    model: Solvable, simulation: Simulation, time_limit: float = TIME_LIMIT
+    model: Solvable, simulation: Simulation, **limits: Any
 ) -> tuple[dict[str, Array], Remarks]:
     """Theory at the points simulated, by the name of the error, (N_a, N_l) each; and remarks."""
     shape = [axis.size for axis in simulation.axes.values()]
     # of the first layer of a draw samples are needed, where the axes have alpha
     axes = simulation.axes | {"samples": simulation.samples}
-    theory, notes = solved(model, axes, simulation.loss, time_limit, fits=True)
+    theory, notes = solved(model, axes, simulation.loss, fits=True, **limits)
     columns = {name: values.reshape(shape) for name, values in theory.items() if name != "note"}
     beside = {name: x for name, x in columns.items() if name.startswith(("fitted_", "noted"))}
     return {name: columns[name] for name in simulation.errors}, Remarks(notes, beside)
