@@ -30,7 +30,10 @@ class Status(Enum):
 
     CONVERGED = "converged"
     SLOW = "not converged: the iteration contracts too slowly to be worth continuing"
-    ITERATION_LIMIT = "not converged: the iteration limit was reached"
+    ITERATION_LIMIT = (
+        "not converged: the iteration limit was reached (with a tiny lam take a larger one, up to "
+        "1e-4 where features depend on each other)"
+    )
     NOT_FINITE = "not converged: a value became infinite or undefined"
     NO_PROGRESS = "not converged: no step reduced the residual"
     AT_EDGE = "not converged: the best bias is at an edge of those searched, or was not solved"

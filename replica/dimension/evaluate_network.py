@@ -26,8 +26,10 @@ from .tabulate import LoadedTable, loaded_rows, table_at_dimension
 # errors off at .66, the next.
 # Where this variance is more than twice that of the coordinates, errors are right if the training
 # error moves from the limit as the test error does, up to 1.4 times as far.  If 2.4 to 3 times, it
-# is 4.5, 6 and 2.8 standard errors off at d = 300, 500 and 1000, and the limit none to 2.6.  A
-# training error that moves by less than 1.5 % is within that of simulation, as others are.
+# is 4.5, 6 and 2.8 standard errors off at d = 300, 500 and 1000, and the limit none to 2.6; and at
+# d = 200 up to 4.2 and 1.1 where it falls by 3 to 4 % as the test error rises, which is up to 5.5
+# off there.  A training error that moves by less than 1.5 % is within that of simulation, as others
+# are.
 LARGEST_SHARE, LARGEST_NOISE, FARTHEST, LEAST_SHIFT = 0.4, 2.0, 2.0, 0.015
 CHUNK = 2**19  # points times nodes handled at once: 4 MB an array
 
@@ -110,8 +112,9 @@ def evaluate_at_dimension(
         solve_on_growing_tables(evaluation, np.flatnonzero(evaluation.open), solve_on)
     evaluation.close(dimension_residual_tolerance)
     if noise_ratio > LARGEST_NOISE:
-        test_shift, train_shift = np.abs(ratios[:2] - 1)
-        is_far = train_shift > np.maximum(FARTHEST * test_shift, LEAST_SHIFT)
+        test_shift, train_shift = ratios[:2] - 1
+        is_far = np.abs(train_shift) > np.maximum(FARTHEST * np.abs(test_shift), LEAST_SHIFT)
+        is_far |= (train_shift < -LEAST_SHIFT) & (test_shift > 0)
         evaluation.flag(evaluation.converged & is_far, Status.NOISY_ROWS)
     return evaluation
 
