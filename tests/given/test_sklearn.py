@@ -362,7 +362,7 @@ def test_refused_of_its_labels(sizes, y, sentence):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*those of fits:UserWarning")  # of two classes in a fold
+@pytest.mark.filterwarnings("ignore:.*fits to random rows:UserWarning")  # of two classes in a fold
 def test_folds_keep_the_shares_of_classes_where_these_are_known():
     """Labels sorted by class have whole classes in folds that do not."""
     X, y = standardised(load_iris)
