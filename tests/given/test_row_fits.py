@@ -182,6 +182,7 @@ def test_there_are_none_where_all_rows_train_or_there_is_no_solution():
     assert np.isnan(means["fitted_test_error"]).all()
 
 
+@pytest.mark.slow
 def test_fits_that_scatter_are_noted():
     """The logistic loss on unscaled features of breast cancer, by 1200 fits .405 +- .011 at 100
     samples where the theory has .289; and the figure of the point has its square and fits."""

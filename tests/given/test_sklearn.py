@@ -274,6 +274,7 @@ def test_best_alpha_is_not_of_more_than_all_rows():
     assert beyond.learning_curve_.alpha.item() < own.best_alpha_
 
 
+@pytest.mark.slow
 def test_the_best_alpha_may_be_of_fits_alone():
     """The hinge loss of 500 of 569 rows is not solved at 1 and 10; SVC's, of 60 random parts, is
     .120 +- .011, .092 +- .007, .081 +- .005 and .119 +- .005."""
