@@ -269,8 +269,8 @@ def compare(
         varied = {name: grid for name, grid in grids.items() if grid.size > 1 or name == "rate"}
         run_compared = partial(compare_grid, grids=varied, run=run_compared)
     with drawing(settings) as monte_carlo:
-        of_theory = {"theory": options.get("theory"), "time_limit": time_limit}
-        of_theory["quadrature_tol"] = quadrature_tol
+        limits = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
+        of_theory = {"theory": options.get("theory")} | limits
         comparison = run_compared(problem, **of_theory, **readout_settings, **monte_carlo)
     document = comparison.document()
 
