@@ -174,6 +174,7 @@ def test_labels_are_a_column_of_the_table_of_features(header, separator, column,
         np.testing.assert_allclose(printed(found), printed(expected))
 
 
+@pytest.mark.slow
 def test_columns_of_tables_that_are_no_features(capsys):
     """An index as pandas writes it, strata; labels of a table of their own, of numbers or text."""
     np.save("F.npy", NUMBERS)

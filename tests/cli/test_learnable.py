@@ -12,11 +12,13 @@ import replica
 from replica.steps import THEORIES
 from solvers.results import ConvergenceError
 from tests.cli.commands import document, refusal, theory, validate
+from tests.marks import slow
 from tests.problems import PUBLISHED
 
 STEP = "--student tanh --target sin --alpha0 20"
 
 
+@pytest.mark.slow
 def test_bounds(capsys, tmp_path):
     found = document(capsys, f"bounds {STEP} --eta 1,3 --alpha 1 --plot {tmp_path / 'a.png'}")
     one = replica.bounds(PUBLISHED)
@@ -124,7 +126,7 @@ EVEN = "--student relu --target he1+he2/2 --alpha0 20"  # with a part that an ev
         (f"curve {EVEN} --eta 1 --alpha 2,4 --lam .1", True),
         (f"curve {EVEN} --eta .1:10:5:log --alpha 4 --lam .1", True),  # the most in the middle
         (f"optimum {EVEN} --eta 1 --alpha 2,4", True),
-        (f"optimum {EVEN} --alpha 4 --lam .1", True),
+        *slow((f"optimum {EVEN} --alpha 4 --lam .1", True)),
         (f"curve {EVEN} --eta 1 --alpha 4 --lam .1 --theory srf", False),
         (f"curve {EVEN} --eta 1 --alpha 4 --lam .1 --train-bias", False),  # the network has none
         (f"optimum {EVEN} --eta .1 --alpha 4", False),  # 2 %

@@ -79,6 +79,7 @@ def test_which_labels_a_classification_error_is_of(command, line, capsys):
         assert names[-2:] == ["test_error", "train_error"]
 
 
+@pytest.mark.slow
 def test_errors_above_that_of_zero_are_noted(capsys):
     """E sigma_*^2 of abs is 1; an intercept cannot be advised twice."""
     line = "--student relu --target abs(z1) --alpha0 1 --eta 5 --alpha .05,1 --lam 1e-5,1e3"
@@ -131,6 +132,7 @@ def test_a_grid_far_from_the_limit_is_noted(capsys):
     assert f"at eta = 0.1, alpha = 0.2, lam = 0.1 differs by {shift:+.0%}" in noted
 
 
+@pytest.mark.slow
 def test_an_unknown_distance_from_networks_is_noted(capsys):
     """Steep along a diagonal: there are no nodes for an answer at d = 1000, twice the limit."""
     line = "curve --theory network --student tanh --target tanh(3*(z1+z2)) --alpha0 4 --eta .05"
@@ -156,6 +158,7 @@ def test_how_far_the_limit_is_stands_in_the_figure(tmp_path, capsys):
     assert "of the network itself differs by less than 0.05%" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "which"),
     [

@@ -25,6 +25,7 @@ from solvers.resources import GivenUp
 from solvers.results import Status
 from tests.cli.commands import theory as cli
 from tests.dimension.test_section_23 import network
+from tests.marks import slow
 from validation import compare
 from validation.comparisons import compare_grid
 from validation.comparisons.theory import LIMIT, NETWORK, SRF, curves
@@ -151,7 +152,7 @@ def test_where_it_is_not_derived_m_alone_has_its_price(step, at):
         ("tanh(3*z1)", 0.2, (0.5, 1.85), 0.6671, 0.0034),
         ("tanh(3*z1)", 0.2, (3, 1.85), 0.4913, 0.0043),
         ("sign", 0, (0.5, 0.5), 0.8661, 0.0038),
-        ("tanh(3*z1)+tanh(3*z2)", 0, (3, 0.5), 0.7551, 0.0064),
+        *slow(("tanh(3*z1)+tanh(3*z2)", 0, (3, 0.5), 0.7551, 0.0064)),
     ],
 )
 def test_a_steep_target_at_a_small_rate(target, noise, at, simulated, stderr):

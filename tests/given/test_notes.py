@@ -161,7 +161,7 @@ def test_rows_of_rounded_numbers_are_no_copies(columns):
         (np.arange(60) + 0.5, False), (np.arange(60) * 10 + 3, True), (np.arange(60) * 1.5, False),
     ],
 )  # fmt: skip
-def test_a_feature_that_numbers_the_rows_is_noted(column, noted, caplog):
+def test_a_feature_that_numbers_the_rows_is_noted(column, noted):
     """By its name where pandas has one."""
     pandas = pytest.importorskip("pandas")
     features, labels = np.random.default_rng(0).standard_normal((60, 3)), np.arange(60) // 20
@@ -172,11 +172,18 @@ def test_a_feature_that_numbers_the_rows_is_noted(column, noted, caplog):
         model = replace(FeatureSample(features=given, labels=labels), intercept=True)
         notes = " ".join(solve(model, samples=30, lam=0.1).notes)
         assert (f"a feature, {name}, that numbers the rows" in notes) == noted
-    if column[0] == 1:  # of one column the others are asked
-        learning_curve(model, samples=[30], lam=0.1)
-        assert "1 of 1 points, at samples 30, have a feature, 'row', that" in caplog.text
-        needed = samples_needed(model, classification_error=0.6, lam=1.0, most=30)
-        assert "a feature, 'row', that numbers the rows" in needed.note
+
+
+@pytest.mark.slow
+def test_curves_and_samples_needed_note_a_feature_that_numbers_the_rows(caplog):
+    pandas = pytest.importorskip("pandas")
+    features, labels = np.random.default_rng(0).standard_normal((60, 3)), np.arange(60) // 20
+    table = pandas.DataFrame(features, columns=list("abc")).assign(row=np.arange(60) + 1.0)
+    model = FeatureSample(features=table, labels=labels, intercept=True)
+    learning_curve(model, samples=[30], lam=0.1)
+    assert "1 of 1 points, at samples 30, have a feature, 'row', that" in caplog.text
+    needed = samples_needed(model, classification_error=0.6, lam=1.0, most=30)
+    assert "a feature, 'row', that numbers the rows" in needed.note
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from replica.plotting import plot_curve
 from solvers.results import Status
 from tests.given.literal import ridge_rows
 from tests.given.simulated import logistic, ridge
+from tests.marks import slow
 
 
 def pixels(rows, p, seed=0, labels="signs"):
@@ -96,6 +97,7 @@ def test_a_point_alone_is_that_of_a_curve(loss, samples, lam):
     assert point.classification_error == pytest.approx(expected, rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("samples", [150, 240])
 def test_a_rare_class_is_solved_alone_as_on_a_curve(samples):
     """Ridge regression is no start for the hinge loss there; fewer samples are."""
@@ -504,7 +506,7 @@ def test_of_very_many_rows_some_are_taken():
         assert point.test_error == pytest.approx(found.test_error[i, 0], rel=0.04)
 
 
-@pytest.mark.parametrize(("rows", "samples", "lam"), [(90, 90, 1e-3), (20, 19, 0.01)])
+@pytest.mark.parametrize(("rows", "samples", "lam"), [(90, 90, 1e-3), *slow((20, 19, 0.01))])
 def test_a_separable_sample_with_nearly_all_its_rows_is_flagged(rows, samples, lam):
     """With no variance over samples, or little, the hinge's score has jumps, and no fixed point is
     found."""

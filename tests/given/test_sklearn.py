@@ -168,6 +168,7 @@ def test_fractions_are_of_all_rows():
     assert curve.learning_curve_.test_error.notnull().all()
 
 
+@pytest.mark.slow
 def test_classes_in_an_order_of_their_own():
     features, of = classes_of(200, 8, 3)
     names = np.array(["a", "b", "c"])

@@ -24,17 +24,17 @@ THREE = GaussianMixture(means=[[0.0], [1.0], [2.0]])
 PROBLEMS = {  # alpha, lam, beta
     "published": (PUBLISHED, 0.9, 0.1, 1.0),
     "relu, noise": (step("relu", "tanh", alpha0=3, eta=1.0, noise=0.1), 2.0, 0.01, 0.7),
-    "three groups": (SIN, 2.0, 0.01, 0.7),
     "biases, intercept": (
         step("sigmoid", "relu", alpha0=2, eta=2.0, bias=[-1, 1], intercept=True), 1.5, 0.05, 1.2),
     "sRF": (srf("tanh", "sign", r=1.0, c=1.2, gamma=0.7, beta=2.0), 1.0, 0.01, None),
     "network": (step("tanh", "sin", alpha0=0.5, eta=3.0).network(beta=1.0), 1.5, 0.05, None),
     "three components": (
         step("tanh", "sin(z1)", alpha0=2, eta=1.0, inputs=THREE), 1.0, 0.1, 0.8),
-    "network, two steps": (
-        step("tanh", "sin", steps=[(2, 1)] * 2, noise=0.1).network(beta=1.5), 0.9, 0.01, None),
 }  # fmt: skip
 SLOW = {
+    "three groups": (SIN, 2.0, 0.01, 0.7),
+    "network, two steps": (
+        step("tanh", "sin", steps=[(2, 1)] * 2, noise=0.1).network(beta=1.5), 0.9, 0.01, None),
     "alpha = beta": (srf("erf", "sin", r=0.5, c=1.0, gamma=-0.6, noise=0.2), 1.0, 1e-3, None),
     "relu network, alpha = beta": (
         step("relu", "relu", alpha0=1, eta=1.0, noise=0.1).network(beta=1), 1.0, 0.01, None),

@@ -26,6 +26,7 @@ def at_120(sample):
     return error, samples_needed(sample, lam=0.1, test_error=error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", ["test_error", "classification_error"])
 def test_the_error_is_reached_there(sample, error):
     middle = getattr(solve(sample, samples=120, lam=0.1), error)
@@ -48,6 +49,7 @@ def test_the_error_is_reached_there(sample, error):
     assert ax.lines[-1].get_xdata()[0] == needed.low
 
 
+@pytest.mark.slow
 def test_an_error_that_is_not_reached_has_no_number(sample):
     needed = samples_needed(sample, lam=0.1, test_error=1e-3)
     assert np.isnan(needed.samples)
@@ -111,6 +113,7 @@ def test_the_best_penalty_needs_no_more(sample):
     assert f"lam      {best.lam:.6g}" in repr(best)
 
 
+@pytest.mark.slow
 def test_several_classes_and_layers():
     features, of = classes_of(200, 12, 4)
     digits = FeatureSample(features=features, labels=of)
@@ -177,6 +180,7 @@ def test_the_error_at_a_hundred_times_the_samples_is_told(sample):
     assert "more samples (most=), or other penalties or features, may reach it" in twice
 
 
+@pytest.mark.slow
 def test_more_samples_are_advised_only_where_they_can_be(sample):
     few = FeatureSample(features=sample.features[:40], labels=sample.labels[:40], intercept=True)
     error = 1.01 * solve(few, samples=40, lam=0.1).classification_error

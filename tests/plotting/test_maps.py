@@ -13,6 +13,7 @@ from tests.problems import PUBLISHED
 MODEL = PUBLISHED.srf(beta=1.0)
 
 
+@pytest.mark.slow
 def test_two_long_axes_make_a_heat_map():
     """With contours, and a star at the smallest error, which stands in the title."""
     curve = replica.learning_curve(

@@ -109,6 +109,7 @@ def test_spectrum(ax):
     assert (flagged.get_linestyle(), flagged.get_label()) == ("--", "theory, not converged")
 
 
+@pytest.mark.slow
 def test_two_spectra_in_one_figure(ax):
     """Each has its colour and name, areas are masses of both, and no title is of the last alone."""
     spectra = [replica.spectrum(MODEL, 2.0), replica.spectrum(MODEL, 0.9)]

@@ -24,6 +24,7 @@ def test_completion_offers_what_is_for_users():
     assert set(dir(validation)) == {*validation.__all__, "mixtures"}
 
 
+@pytest.mark.slow
 def test_what_functions_return():
     assert public_names.results(replica, validation) == KNOWN["results"]
 

@@ -338,6 +338,7 @@ def test_what_no_limit_answers_is_compared_with_the_layers_drawn():
     assert np.isfinite(next(iter(curve.values())).test_error.values).all()
 
 
+@pytest.mark.slow
 def test_a_tolerance_is_that_of_the_theory():
     """Averages over two directions of the target are known to 1e-5, not to 1e-6."""
     step = GradientStep(student="tanh", target="sin(z1)+z2/2", alpha0=1.2, eta=1.5)
