@@ -31,8 +31,7 @@ class Status(Enum):
     CONVERGED = "converged"
     SLOW = "not converged: the iteration contracts too slowly to be worth continuing"
     ITERATION_LIMIT = (
-        "not converged: the iteration limit was reached (with a tiny lam take a larger one, up to "
-        "1e-4 where features depend on each other)"
+        "not converged: the iteration limit was reached (with a tiny lam take a larger one)"
     )
     NOT_FINITE = "not converged: a value became infinite or undefined"
     NO_PROGRESS = "not converged: no step reduced the residual"

@@ -105,8 +105,8 @@ def check_memory(model: Given) -> None:
     """Raise ``InvalidArgument`` where twelve matrices (p, p), which a point takes, are more than
     there is memory; of fewer rows than features (N, N), and three copies of the rows."""
     neuron_bytes = 12 * 8.0 * model.width**2
-    if isinstance(model, FeatureSample) and model.coordinates < model.width:
-        neuron_bytes = 8.0 * (12 * model.coordinates**2 + 3 * model.features.size)
+    if isinstance(model, FeatureSample) and model.is_wide:
+        neuron_bytes = 8.0 * (12 * len(model.labels) ** 2 + 3 * model.features.size)
     array_name = "weights" if isinstance(model, FirstLayer) else "features"
     fewer_neurons = f"of fewer neurons: these take {neuron_bytes / 1e9:.2g} GB of memory"
     check_bytes(neuron_bytes, array_name, f"{model.width} neurons", fewer_neurons)

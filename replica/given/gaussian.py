@@ -67,13 +67,11 @@ def gaussian_strata(
     row: from a sample of so many ``rows``, or exact.
 
     With an intercept, which takes up a shift of each, features are centred, and a constant is
-    added.  Fewer rows than features span as many directions at most, and the readout has no other.
+    added.
     """
-    p, pad = mu.shape[1], (0, int(model.intercept))
+    p, pad = model.width, (0, int(model.intercept))
     if model.intercept:
         mu = mu - shares @ mu
-    if joint is None and p > model.coordinates:
-        mu = np.asarray(np.linalg.qr(mu.T, mode="r")).T
     if model.intercept:
         mu = np.pad(mu, ((0, 0), pad), constant_values=1.0)
     feature_strata: Strata = RowStrata(shares, mu, p + pad[1])

@@ -149,11 +149,31 @@ class FeatureSample(Described):
         return int(self.features.shape[1])
 
     @property
-    def coordinates(self) -> int:
-        """Number of coordinates that the theory row by row takes: as many as rows, where these are
-        fewer than the features and always taken all."""
-        row_count = len(self.labels)
-        return min(self.width, row_count) if row_count <= FEWEST_ROWS else self.width
+    def is_wide(self) -> bool:
+        """True if rows, always taken all, are fewer than the features."""
+        return len(self.labels) < self.width and len(self.labels) <= FEWEST_ROWS
+
+    @cached_property
+    def row_coordinates(self) -> Array:
+        """The features of each row by coordinates along orthogonal directions that span all rows,
+        (N, r), for the theory row by row: the features themselves where these are independent.
+
+        With an intercept, rows are centred.  Rows of fewer features than they are, as the one-hot
+        columns of a category beside an intercept, would leave a response of 1 / lambda, of rounding
+        alone, where none of them has a component.
+        """
+        rows = self.features - self.intercept * self.features.mean(axis=0)
+        if self.is_wide:
+            return np.asarray(np.linalg.qr(rows.T, mode="r")).T
+        if len(rows) < self.width:
+            return self.features
+        remainders = np.abs(np.diagonal(np.linalg.qr(rows, mode="r")))
+        independent = remainders > 1e-12 * np.linalg.norm(rows, axis=0)
+        if independent.all():
+            return self.features
+        Q, R = np.linalg.qr(rows[:, independent])
+        of_independent = np.linalg.solve(R, Q.T @ rows)
+        return np.asarray(rows @ np.linalg.qr(of_independent.T)[0])
 
     @property
     def class_of_row(self) -> Array:
@@ -266,7 +286,7 @@ class FeatureSample(Described):
 
     def _row_strata(self, samples: float) -> Stratified:
         """Strata of one row each: all rows, or a random part of ``taken`` rows."""
-        phi, y, N = self.features, self.labels, int(self.taken(samples))
+        phi, y, N = self.row_coordinates, self.labels, int(self.taken(samples))
         if samples > self.most_by_rows:
             allowed = f"at most {MOST_ROWS} for several classes or outputs, or with strata=labels"
             raise InvalidArgument("samples", samples, allowed)

@@ -83,18 +83,18 @@ def learnability(
     with deadline(time_limit), suppress(GivenUp):
         layer, given_point = solve_layer(model, alpha, samples, lam, *readout_settings)
         if layer.converged:
-            if isinstance(model, FeatureSample) and model.coordinates < model.width:
-                target_columns = _in_coordinates(model, given_point, target_columns)
+            if isinstance(model, FeatureSample) and model.by_rows(layer.samples):
+                target_columns = _in_coordinates(model, target_columns)
             learned_parts = _learned_parts(given_point, layer.samples, layer.lam, target_columns)
     return float(learned_parts[0]) if target_directions.ndim == 1 else learned_parts
 
 
-def _in_coordinates(model: FeatureSample, given_point: GivenPoint, targets: Array) -> Array:
+def _in_coordinates(model: FeatureSample, targets: Array) -> Array:
     """The ``targets`` (k, p) in the coordinates of rows that span fewer directions, (k, r); 0 where
     they are at right angles to all rows."""
-    assert given_point.given is not None
-    row_strata: Any = given_point.given.strata
-    coordinates = row_strata.features[:, : model.coordinates]
+    coordinates = model.row_coordinates
+    if coordinates is model.features:
+        return targets
     rows = model.features - model.intercept * model.features.mean(axis=0)
     outputs = rows @ targets.T
     rounding = 1e-12 * np.linalg.norm(rows) * np.linalg.norm(targets, axis=1)

@@ -26,8 +26,7 @@ MEANINGS = {  # of positive numbers
     "beta": " (p/d)",
     "budget": " (N/d)",
     "samples": " (n)",
-    "lam": ": at 0 the ridge problem has no unique minimiser; take 1e-12 for its limit, and of "
-    "features that depend on each other the smallest that is solved, 1e-8 to 1e-4",
+    "lam": ": at 0 the ridge problem has no unique minimiser; take 1e-12 for its limit",
 }
 WORDS = {  # in the place of a number, where they are taken
     "lam": ', or "best" in learning_curve',
