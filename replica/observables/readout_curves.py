@@ -124,8 +124,27 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
     samples = point_columns.get("samples", np.nan)  # none on a curve over alpha
     by_rows = model.by_rows(samples)
     few = residual_degrees < FEWEST_DEGREES
-    loss = point_columns.get("loss", getattr(point_columns, "attrs", {}).get("loss", "square"))
     notes_of_all = dict.fromkeys(notes_of_sample(model), residual_degrees > -np.inf)
+    is_guess, is_most_frequent = no_better_than_constants(model, point_columns)
+    is_guess &= UNCENTRED not in notes_of_all
+    is_solved = (by_rows | beyond(model, samples)) & (residual_degrees > -np.inf)
+    return notes_of_all | {
+        FEW_DEGREES: few & np.logical_not(by_rows),
+        FITS_DIFFER: differs(point_columns),
+        FITS_SCATTER: (samples <= MOST_TRAINED * len(model.labels))
+        & differs(point_columns, ("test_error", "loss_error"), scatter=True),
+        FITS_ALONE: np.logical_not(point_columns["converged"]) & has_fits(point_columns),
+        GUESSED if model.intercept else NO_INTERCEPT: is_solved & is_guess,
+        MOST_FREQUENT: is_solved & is_most_frequent,
+        beyond_note(model): beyond(model, samples),
+        SOME_ROWS: by_rows & (model.taken(samples) < len(model.labels)),
+    }
+
+
+def no_better_than_constants(model: FeatureSample, point_columns: Any) -> tuple[bool, bool]:
+    """Whether no error is clearly less than a guess's, the best constant output's; and whether one
+    is, but the classification error is not, of labels most of which are of one class."""
+    loss = point_columns.get("loss", getattr(point_columns, "attrs", {}).get("loss", "square"))
 
     def is_below(name: str, least: float, guessed: Any) -> bool:
         """True if an error is less than ``guessed``, by two standard errors or to that part."""
@@ -140,7 +159,6 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
     # of a loss that is known by its name alone classes tell
     is_known = bool(np.isfinite(guesses).all())
     is_guess = not is_below(error_name, 0.98, guess) if is_known else has_classes(model)
-    is_guess &= UNCENTRED not in notes_of_all
     is_most_frequent = False
     if has_classes(model):
         shares = np.unique(model.class_of_row, return_counts=True)[1] / len(model.labels)
@@ -148,18 +166,7 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
         is_guess &= is_most_frequent
         # others have errors that nobody takes for small
         is_most_frequent &= bool(shares.max() > 0.7) and not is_guess
-    is_solved = (by_rows | beyond(model, samples)) & (residual_degrees > -np.inf)
-    return notes_of_all | {
-        FEW_DEGREES: few & np.logical_not(by_rows),
-        FITS_DIFFER: differs(point_columns),
-        FITS_SCATTER: (samples <= MOST_TRAINED * len(model.labels))
-        & differs(point_columns, ("test_error", "loss_error"), scatter=True),
-        FITS_ALONE: np.logical_not(point_columns["converged"]) & has_fits(point_columns),
-        GUESSED if model.intercept else NO_INTERCEPT: is_solved & is_guess,
-        MOST_FREQUENT: is_solved & is_most_frequent,
-        beyond_note(model): beyond(model, samples),
-        SOME_ROWS: by_rows & (model.taken(samples) < len(model.labels)),
-    }
+    return bool(is_guess), bool(is_most_frequent)
 
 
 def _error_of_constant(model: FeatureSample, loss: Any) -> float:
@@ -367,8 +374,8 @@ def layer_points(
         of_rows, by_class = (
             next(readouts_at(m, *place))[1].columns for m in (sample, classes_of(sample))
         )
-        notes_at_all_rows = notes_of(sample, of_rows | {"samples": N, "loss": loss})
-        if has_classes(sample) and notes_at_all_rows[GUESSED if sample.intercept else NO_INTERCEPT]:
+        is_guess, _ = no_better_than_constants(sample, of_rows | {"loss": loss})
+        if has_classes(sample) and is_guess:
             of_rows = of_rows | {"converged": False, "status": Status.GUESS}
         return [of_rows, by_class]
 
