@@ -171,7 +171,8 @@ def answer_readout(
     def draw_readout() -> Any:
         return (point.plot_confusion() if point else figure(model, dataset)).figure
 
-    paper = [{name: row[name] for name in printed_columns} for row in document["points"]]
+    paper_columns = [*printed_columns, "note"]
+    paper = [{name: row.get(name, "") for name in paper_columns} for row in document["points"]]
     output.write(document, print_readout, figure=draw_readout, paper=paper, dataset=dataset.squeeze)
     if interrupted_text:
         raise Interrupted(f"interrupted; {interrupted_text}")

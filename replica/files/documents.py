@@ -116,7 +116,7 @@ def to_tex(
 ) -> str:
     r"""The rows as a table of LaTeX, with the rules of its package booktabs: the ``symbol`` of each
     column, numbers to four digits, a dash where one is not known; columns of NOT_PRINTED only where
-    they are ``printed``.
+    they are ``printed``.  Rows with a note have a star, and comments below have the notes.
 
     Examples
     --------
@@ -133,6 +133,10 @@ def to_tex(
     used_columns = [name for name in rows[0] if any(row[name] != "" for row in rows)]
     printed_columns = [name for name in used_columns if name in printed or name not in NOT_PRINTED]
     body_rows = [" & ".join(map(_tex, (row[name] for name in printed_columns))) for row in rows]
+    notes = [row.get("note") or "" for row in rows]
+    body_rows = [
+        row + r"\rlap{$^*$}" * bool(note) for row, note in zip(body_rows, notes, strict=True)
+    ]
     tex_lines = [
         rf"\begin{{tabular}}{{{'r' * len(printed_columns)}}}",
         r"\toprule",
@@ -141,6 +145,7 @@ def to_tex(
         *(rf"{row} \\" for row in body_rows),
         r"\bottomrule",
         r"\end{tabular}",
+        *(f"% * {note}" for note in dict.fromkeys(notes) if note),
     ]
     return "\n".join(tex_lines) + "\n"
 
