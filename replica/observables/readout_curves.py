@@ -142,8 +142,9 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def no_better_than_constants(model: FeatureSample, point_columns: Any) -> tuple[bool, bool]:
-    """Whether no error is clearly less than a guess's, the best constant output's; and whether one
-    is, but the classification error is not, of labels most of which are of one class."""
+    """Two flags: True if no error is clearly less than a guess's, that of the best constant output;
+    and True if the squared error is, but not the classification error, of labels most of which are
+    of one class."""
     loss = point_columns.get("loss", getattr(point_columns, "attrs", {}).get("loss", "square"))
 
     def is_below(name: str, least: float, guessed: Any) -> bool:
