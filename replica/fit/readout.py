@@ -49,20 +49,27 @@ def _solve_penalties(gram: Any, b: Any, lam: Array) -> Any:
 
 
 def _solve_shifted(gram: Any, b: Any, shift: float) -> Any:
-    """(gram + shift I)^-1 b, (k, C)."""
+    """(gram + shift I)^-1 b, (k, C), by the system of unit diagonal: units of features are no
+    reason for it to be singular."""
     xp, shifted_gram = arrays.namespace(gram), arrays.namespace(gram).asarray(gram, copy=True)
     arrays.diagonal_view(shifted_gram)[:] += shift
+    diagonal = xp.linalg.diagonal(shifted_gram)
+    # of a centred matrix rounding may leave less than 0: it is then singular
+    scale = xp.where(diagonal > 0, diagonal, 1.0)[:, None] ** -0.5
+    shifted_gram *= scale
+    shifted_gram *= scale.T
+    b = b * scale
     try:
         if isinstance(gram, np.ndarray):
             gram_norm = float(np.linalg.norm(shifted_gram))
             # LAPACK has matrices by columns, of which the symmetric one is its own transpose
             factor = cho_factor(shifted_gram.T, overwrite_a=True, check_finite=False)
             if lapack.dpocon(factor[0], gram_norm)[0] > EPS:  # as scipy.linalg.solve tests it
-                return cho_solve(factor, b, check_finite=False)
+                return scale * cho_solve(factor, b, check_finite=False)
         else:
             diagonal = arrays.to_host(xp.linalg.diagonal(xp.linalg.cholesky(shifted_gram)))
             if diagonal.min() ** 2 > EPS * diagonal.max() ** 2:  # which bounds the condition
-                return xp.linalg.solve(shifted_gram, b)
+                return scale * xp.linalg.solve(shifted_gram, b)
     except (LinAlgError, RuntimeError):  # torch's own error is a RuntimeError
         pass
     allowed_lam = "larger for these features, whose Gram matrix is singular in double precision"

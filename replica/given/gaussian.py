@@ -29,17 +29,25 @@ class MomentStrata(Strata):
     ----------
     shares : (N,)
     means, covariances : (N, p), (N, p, p)
+        Here and below of r coordinates, where features span fewer directions.
     label_covariances : (P, N, p)
         Covariances of features with each of P labels.
+    feature_count : int
+        p.
     """
 
     shares: Array
     means: Array
     covariances: Array
     label_covariances: Array
+    feature_count: int
 
     @property
     def width(self) -> int:
+        return self.feature_count
+
+    @property
+    def coordinates(self) -> int:
         return int(self.means.shape[1])
 
     def mix(self, weights: Array) -> Any:
@@ -69,18 +77,17 @@ def gaussian_strata(
     With an intercept, which takes up a shift of each, features are centred, and a constant is
     added.
     """
-    p, pad = model.width, (0, int(model.intercept))
+    pad = (0, int(model.intercept))
+    (_, r), width = mu.shape, model.width + int(model.intercept)
     if model.intercept:
-        mu = mu - shares @ mu
-    if model.intercept:
-        mu = np.pad(mu, ((0, 0), pad), constant_values=1.0)
-    feature_strata: Strata = RowStrata(shares, mu, p + pad[1])
+        mu = np.pad(mu - shares @ mu, ((0, 0), pad), constant_values=1.0)
+    feature_strata: Strata = RowStrata(shares, mu, width)
     label_spread = np.zeros_like(h)
     if joint is not None:
-        S, e = joint[:, :p, :p], joint[:, p:, :p].swapaxes(0, 1)
-        label_spread = np.diagonal(joint, axis1=1, axis2=2)[:, p:].T
+        S, e = joint[:, :r, :r], joint[:, r:, :r].swapaxes(0, 1)
+        label_spread = np.diagonal(joint, axis1=1, axis2=2)[:, r:].T
         padded_moments = (np.pad(S, ((0, 0), pad, pad)), np.pad(e, ((0, 0), (0, 0), pad)))
-        feature_strata = MomentStrata(shares, mu, *padded_moments)
+        feature_strata = MomentStrata(shares, mu, *padded_moments, width)
     label_moments = StratumLabels(shares, h, label_spread, 0.0, model.outputs)
     label_law = labels_of(h[0], [(0.0, 1.0)], binary=model.binary)
     readout_fields = rows, model.intercept, bool(model.classes)

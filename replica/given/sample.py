@@ -156,7 +156,7 @@ class FeatureSample(Described):
     @cached_property
     def row_coordinates(self) -> Array:
         """The features of each row by coordinates along orthogonal directions that span all rows,
-        (N, r), for the theory row by row: the features themselves where these are independent.
+        (N, r): the features themselves where these are independent.
 
         With an intercept, rows are centred.  Rows of fewer features than they are, as the one-hot
         columns of a category beside an intercept, would leave a response of 1 / lambda, of rounding
@@ -307,7 +307,7 @@ class FeatureSample(Described):
     def _moment_strata(self, samples: float) -> Stratified:
         """Gaussian strata of the empirical moments of each of ``strata``, or of each class."""
         target_columns = self._target_rows(self.labels).T
-        N, p = self.features.shape
+        (N, p), r = self.features.shape, self.row_coordinates.shape[1]
         if self.strata is None and not (self.binary or self.classes):
             allowed_rows = f"at most the {N} rows, or given with strata (--strata s.npy): ids of "
             allowed_rows += "bins of the label, or np.zeros(N) for one"
@@ -333,10 +333,10 @@ class FeatureSample(Described):
             allowed_rows += f"class, which takes {quota}, and there are {got}"
             raise InvalidArgument("samples", samples, allowed_rows)
         # of the features and, last, the labels
-        features_and_targets = np.column_stack([self.features, target_columns])
+        features_and_targets = np.column_stack([self.row_coordinates, target_columns])
         stratum_rows = (features_and_targets[stratum_of_row == stratum] for stratum in ids)
         stratum_moments = ((x.mean(axis=0), np.cov(x.T, bias=True)) for x in stratum_rows)
         means, joint_cov = map(np.array, zip(*stratum_moments, strict=True))
-        if self.classes and np.diagonal(joint_cov, axis1=1, axis2=2)[:, p:].any():
+        if self.classes and np.diagonal(joint_cov, axis1=1, axis2=2)[:, r:].any():
             raise InvalidArgument("strata", "ids of several classes", "ids of one class each")
-        return gaussian_strata(self, sizes / N, means[:, :p], means[:, p:].T, joint_cov, N)
+        return gaussian_strata(self, sizes / N, means[:, :r], means[:, r:].T, joint_cov, N)

@@ -83,7 +83,7 @@ def learnability(
     with deadline(time_limit), suppress(GivenUp):
         layer, given_point = solve_layer(model, alpha, samples, lam, *readout_settings)
         if layer.converged:
-            if isinstance(model, FeatureSample) and model.by_rows(layer.samples):
+            if isinstance(model, FeatureSample):
                 target_columns = _in_coordinates(model, target_columns)
             learned_parts = _learned_parts(given_point, layer.samples, layer.lam, target_columns)
     return float(learned_parts[0]) if target_directions.ndim == 1 else learned_parts

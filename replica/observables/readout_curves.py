@@ -50,6 +50,10 @@ FITS_SCATTER = (
     "tell, as where few rows have the largest features or errors: the theory may be far too low, "
     "and logarithms or ranks of such features do better (fitted in Python, --wide)"
 )
+NO_FITS = (
+    "errors that fits to random rows could not check: five would take more than some ten seconds, "
+    "or a training set may have one class only, of which the loss has no readout with an intercept"
+)
 FITS_ALONE = "errors of fits to random rows alone (fitted in Python, --wide)"
 # Simulated: of ten classes 4 to 5 % low at p = 80, 1.6 % at p = 240, of five 1.4 % at p = 80.
 FEWEST_NEURONS_OF_CLASS = 15
@@ -134,6 +138,10 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
         FITS_SCATTER: (samples <= MOST_TRAINED * len(model.labels))
         & differs(point_columns, ("test_error", "loss_error"), scatter=True),
         FITS_ALONE: np.logical_not(point_columns["converged"]) & has_fits(point_columns),
+        NO_FITS: point_columns["converged"]
+        & lacks_fits(point_columns)
+        & by_rows
+        & (samples < len(model.labels)),
         GUESSED if model.intercept else NO_INTERCEPT: is_solved & is_guess,
         MOST_FREQUENT: is_solved & is_most_frequent,
         beyond_note(model): beyond(model, samples),
@@ -198,6 +206,12 @@ def has_fits(point_columns: Mapping[Any, Any]) -> Any:
     """True where an error of fits to random rows is known."""
     fitted = [point_columns[name] for name in point_columns if str(name).startswith("fitted_")]
     return np.any([np.isfinite(values) for values in fitted], axis=0)
+
+
+def lacks_fits(point_columns: Mapping[Any, Any]) -> Any:
+    """True where fits to random rows were to be made, and there are none."""
+    is_asked = any(str(name).startswith("fitted_") for name in point_columns)
+    return is_asked & np.logical_not(has_fits(point_columns))
 
 
 def differs(

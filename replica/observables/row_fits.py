@@ -19,8 +19,8 @@ from ..given import FeatureSample, Given, has_classes
 
 FITTED = "test_error", "loss_error", "classification_error"  # errors that fits have, too
 # Fits go on, twice as many each time, until all errors are known to that part of themselves, with
-# which 5 % are four standard errors (three are noted), or to the most.
-FIRST_FITS, FEWEST_FITS, MOST_FITS, PRECISION = 20, 5, 1024, 0.0125
+# which 5 % are five standard errors (three are noted), or to the most.
+FIRST_FITS, FEWEST_FITS, MOST_FITS, PRECISION = 40, 5, 1024, 0.01
 MOST_OF_OTHER_LOSSES = 64  # a fit takes some 10 to 50 ms, however few its rows
 # Multiplications at one number of samples that all fits may take, half a second, and that the
 # fewest may.  Of a loss other than the square a fit has some thirty steps.
@@ -81,17 +81,18 @@ def _errors_of_fit(
 ) -> Array:
     """Test or loss error and share of wrong classes, (2, L), of a fit to n random rows."""
     rows = rng.permutation(len(model.labels))[: n + MOST_TESTED]
-
-    def blocks(chosen: Array) -> Any:
-        return lambda: [(model.features[chosen], model.labels[chosen])]
-
-    sizes = np.array([n])
+    features, labels = model.row_coordinates[rows], model.labels[rows]
+    features = features - model.intercept * features[:n].mean(axis=0)
+    if n < features.shape[1]:  # coordinates along the rows of the fit, whose columns have a scale
+        # each: in a Gram matrix of rows columns of a large scale would round the others
+        features = features @ np.linalg.qr(features[:n].T)[0]
+    features = features * (features.shape[1] / model.width) ** 0.5  # fits divide by their own
+    train, sizes = lambda: [(features[:n], labels[:n])], np.array([n])
     if loss.is_square:
-        fits = fit_ridge(blocks(rows[:n]), sizes, lam, intercept=model.intercept)
+        fits = fit_ridge(train, sizes, lam, intercept=model.intercept)
     else:
-        fits = fit_convex_readout(blocks(rows[:n]), sizes, lam, loss, intercept=model.intercept)
-    test_labels = model.labels[rows[n:], None, None]
-    outputs = predict(model.features[rows[n:]], fits)
+        fits = fit_convex_readout(train, sizes, lam, loss, intercept=model.intercept)
+    test_labels, outputs = labels[n:, None, None], predict(features[n:], fits)
     of_square = squared_error(test_labels, outputs)[0]
     test_losses = of_square if loss.is_square else loss(test_labels, outputs)
     wrong = np.zeros_like(of_square)

@@ -25,9 +25,11 @@ from .readout_curves import (
     BEST_AT_END,
     FITS_DIFFER,
     MOST_FREQUENT,
+    NO_FITS,
     beyond,
     beyond_note,
     differs,
+    has_fits,
     notes_of,
     with_noted,
 )
@@ -228,6 +230,8 @@ def samples_needed(
     nearby_tried = slice(max(nearest_tried - 1, 0), nearest_tried + 1)
     noted = notes_of(model, solved_curve)
     noted.pop(MOST_FREQUENT, None)  # one on the error to reach follows
+    if has_fits(solved_curve).any():  # far from the answer none are made
+        noted.pop(NO_FITS, None)
     if FITS_DIFFER in noted:  # of this error
         noted[FITS_DIFFER] = solved_curve.converged & differs(solved_curve, [error])
     notes = [note for note, has_note in noted.items() if has_note.values[nearby_tried].any()]

@@ -66,7 +66,7 @@ def test_one_stratum_is_ridge_regression_with_a_covariance(samples):
     covariance = np.diag(np.arange(1.0, p + 1) ** -1.0)
     slope = draw.standard_normal(p) / np.sqrt(p)
     along = covariance @ slope
-    strata = MomentStrata(np.ones(1), np.zeros((1, p)), covariance[None], along[None])
+    strata = MomentStrata(np.ones(1), np.zeros((1, p)), covariance[None], along[None], p)
     labels = StratumLabels(np.ones(1), np.zeros(1), np.array([slope @ along]), 0.2)
     expected = one_stratum(covariance, slope, 0.2, samples, 0.05)
     assert errors(strata, labels, samples, 0.05) == pytest.approx(expected, rel=1e-9)

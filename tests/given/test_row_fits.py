@@ -170,16 +170,40 @@ def test_points_that_are_not_solved_have_the_errors_of_fits(caplog):
     assert fits.tolist() == [curve.fitted_test_error.item()]
 
 
-def test_there_are_none_where_all_rows_train_or_there_is_no_solution():
+def test_there_are_none_where_all_rows_train_or_strata_are_given():
     features, y = pixels(60, 8)
     sample = FeatureSample(features=features, labels=y, intercept=True)
     means = fitted_errors(sample, [20.0, 60.0, 200.0, np.nan], 4 * [0.1], loss("square"))
     assert np.isfinite(means["fitted_classification_error"]).tolist() == [True, False, False, False]
     by_strata = FeatureSample(features=features, labels=y, strata=y)
     assert solve(by_strata, samples=20, lam=0.1).fitted == {}
-    tiny = FeatureSample(features=np.c_[features, features], labels=y)
-    means = fitted_errors(tiny, [40], [1e-15], loss("square"))  # of a singular matrix
-    assert np.isnan(means["fitted_test_error"]).all()
+
+
+@pytest.mark.parametrize("samples", [6, 40])
+def test_fits_at_tiny_penalties_and_of_any_units(samples):
+    """As those of the independent features in one unit, where the penalty is next to nothing."""
+    features, y = pixels(60, 8)
+    units = np.c_[features * np.logspace(0, 8, 8), features[:, 0]] if samples > 8 else features
+    of_units, usual = (
+        FeatureSample(features=x, labels=y, intercept=True)
+        for x in (1e9 + np.c_[units, units], features)
+    )
+    found, expected = (
+        fitted_errors(one, [samples], [1e-12], loss("square")) for one in (of_units, usual)
+    )
+    error = found["fitted_test_error"]
+    assert error == pytest.approx(expected["fitted_test_error"], rel=1e-4)
+
+
+def test_errors_that_no_fits_could_check_are_noted():
+    """With 10 of 300 rows in a class, some sets of 40 rows have none of it."""
+    features, y = np.random.default_rng(0).standard_normal((300, 5)), np.arange(300) < 10
+    sample = FeatureSample(features=features + y[:, None], labels=y, intercept=True)
+    few, many = (solve(sample, samples=n, lam=0.1, loss="logistic") for n in (40, 290))
+    assert np.isnan(few.fitted["fitted_loss_error"])
+    assert few.converged
+    assert any("fits to random rows could not check" in note for note in few.notes)
+    assert not any("could not check" in note for note in many.notes)
 
 
 @pytest.mark.slow
