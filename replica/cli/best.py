@@ -200,7 +200,7 @@ def plan(
         unsolved = [row["use"] for row in plan_rows if row["test_error"] is None]
         if len(unsolved) < len(plan_rows):
             of_solved = f" of those that were solved; not solved: {', '.join(unsolved)}"
-            answer(f"Best: {plan_allocation.best.use}{of_solved * bool(unsolved)}.")
+            answer(f"Best in the limit: {plan_allocation.best.use}{of_solved * bool(unsolved)}.")
 
     output.write(document, print_plan, figure=lambda: plan_allocation.plot().figure, rows=plan_rows)
     note_edges(plan_rows)

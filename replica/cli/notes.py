@@ -108,8 +108,11 @@ def notes_of_curve(
         noted_points = rows_of(noted_grid.axes, noted_grid.columns | {"model": noted_models})
         network_eta = partial(_network_eta, searched) if "eta" in searched else None
         error_name = observables.headline_error(grid.models[0])
-        curve_sentences = [change_note(noted_points, axes, error_name, asked, network_eta)]
-    curve_sentences += _size_notes(grid) if asked else []
+        curve_sentences = [
+            change_note(noted_points, axes, error_name, asked, network_eta),
+            observables.few_products_note(noted_grid.models, grid.axes["alpha"]),
+        ]
+    curve_sentences += _price_notes(grid) if asked else []
     alpha_and_lam = ([point[name] for point in noted_points] for name in ("alpha", "lam"))
     curve_sentences.append(observables.large_penalty_note(grid.models[0].reuse, *alpha_and_lam))
     shifts = noted_grid.columns["finite_size_shift"]
@@ -243,12 +246,10 @@ def _network_eta(searched: Container[str], point: Mapping[str, Any], is_far: boo
     return eta_text * bool(is_far or abs(eta / of_srf[0] - 1) > 0.2)
 
 
-def _size_notes(grid: observables.Grid) -> list[str]:
+def _price_notes(grid: observables.Grid) -> list[str]:
     """Notes on what the theory at d = 1000, or at the models' own dimensions, leaves out."""
     prices = {observables.price_note(model, loss) for model in grid.models for loss in grid.losses}
-    with deadline(TIME_LIMIT):
-        few_products = observables.few_products_note(grid.models, grid.axes["alpha"])
-    return sorted({few_products, *prices})
+    return sorted(prices)
 
 
 def note_edges(points: Sequence[Mapping[str, Any]]) -> None:

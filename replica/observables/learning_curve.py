@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from solvers.resources import TIME_LIMIT
@@ -29,7 +30,7 @@ from .grid import (
 )
 from .optimum import Optimum, of_square, optimal_eta, optimal_lambda
 from .readout_curves import column_names, notes_on, refuse_limit_options
-from .theory_changes import ratio_note
+from .theory_changes import few_products_note, ratio_note
 
 if TYPE_CHECKING:
     import xarray
@@ -142,9 +143,12 @@ def learning_curve(
             curve_grid = solve_grid(model, **typed_points, grids=grids, loss=loss, **curve_options)
         curve_grid = curve_grid.with_changes(**curve_options) if notes else curve_grid
         dataset = curve_grid.log_unsolved().dataset()
-    curve_notes = (
-        notes_on(model, dataset) if isinstance(model, Given) else [ratio_note(dataset.alpha.values)]
-    )
+    if isinstance(model, Given):
+        curve_notes = notes_on(model, dataset)
+    else:
+        of_own_size = [each for each in curve_grid.models if np.isfinite(each.dimension)]
+        few_text = few_products_note(of_own_size, dataset.alpha.values)
+        curve_notes = [ratio_note(dataset.alpha.values), few_text]
     for curve_note in filter(None, curve_notes):
         logging.getLogger(__name__).warning(curve_note)
     if raise_on_failure and (unsolved_n := int((~dataset.converged).sum())):

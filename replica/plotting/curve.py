@@ -398,21 +398,24 @@ def plot_optima(curve: "xarray.Dataset", ax: "Axes | None" = None) -> "Axes":
     figure.draw_errors([error_name])
     at_end: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "markersize": 4}
     edge_names = curve.at_edge.astype(str)  # of a point that was taken out it is NaN
+    has_ends = False
     for best_name, panel in zip(best_names, best_panels, strict=True):
         values_at_edge = curve[best_name].where(edge_names.str.contains(rf"\b{best_name}\b"))
         for line in figure.lines:
             figure.draw_line(line, best_name, ax=panel)
             panel.plot(x, values_at_edge.sel(line.at), "o", color=line.colour, **at_end)
-        if values_at_edge.notnull().any():
-            panel.plot([], [], "o", color="0.3", label=AT_END, **at_end)
+        has_ends |= bool(values_at_edge.notnull().any())
         panel.set_ylabel(f"best {names.symbol(best_name)}")
         panel.margins(y=0.2)
         figure_elements.set_scale(panel, curve[best_name].values.ravel(), "y")
         y_low, y_high = panel.get_ylim()
         if y_high < 1.05 * y_low:  # it hardly varies, and digits that are not known would be drawn
             panel.set_ylim(0.95 * y_low, 1.05 * y_high)
-        if legend_box := figure_elements.add_legend(panel).get_legend():
-            legend_box.set_frame_on(True)  # its circle looks like a point
+    if has_ends:
+        ax.plot([], [], "o", color="0.3", label=AT_END, **at_end)
     figure_elements.set_scale(ax, x)
     figure_elements.from_zero(ax)
-    return figure.finish([error_name], best_panels)
+    figure.finish([error_name], best_panels)
+    if has_ends and (legend_box := ax.get_legend()):
+        legend_box.set_frame_on(True)  # its circle looks like a point
+    return ax

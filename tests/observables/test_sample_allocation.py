@@ -155,7 +155,7 @@ def test_the_command(capsys, tmp_path, uses):
     line = "plan --student tanh --target sin --eta 3 --budget 4"
     files = f"--out {tmp_path / 'a.csv'} --plot {tmp_path / 'a.png'}"
     assert theory(f"{line.replace('4', '2')} --lam 0.1 {files}") == 0
-    assert "Best: all for both." in capsys.readouterr().out
+    assert "Best in the limit: all for both." in capsys.readouterr().out
     assert (tmp_path / "a.csv").read_text().startswith("use,alpha0,alpha,reuse,eta,lam")
     assert theory(f"{line} --json") == 0
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(uses.document()))
