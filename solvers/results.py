@@ -31,7 +31,8 @@ class Status(Enum):
     CONVERGED = "converged"
     SLOW = "not converged: the iteration contracts too slowly to be worth continuing"
     ITERATION_LIMIT = (
-        "not converged: the iteration limit was reached (with a tiny lam take a larger one)"
+        "not converged: the iteration limit was reached (with a tiny lam take a larger one, up to "
+        "1e-4 where features nearly depend on each other)"
     )
     NOT_FINITE = "not converged: a value became infinite or undefined"
     NO_PROGRESS = "not converged: no step reduced the residual"

@@ -127,7 +127,7 @@ class StrataEquations:
         """V of the square loss, whose -E s' is 1 / (1 + V), from V (1 - H)."""
         # Eq. (22.4), by the form of the root in which nothing cancels
         left_out = 1 - self.drawn
-        root_sum, is_small = np.abs(1 - t) + np.sqrt((1 - t) ** 2 + 4 * left_out * t), t < 1
+        root_sum, is_small = np.abs(1 - t) + np.sqrt((1 - t) ** 2 + 4 * left_out * t), t <= 1
         return np.where(is_small, 2 * t, root_sum) / np.where(is_small, root_sum, 2 * left_out)
 
     def mean(self, G: Any, score_at_zero: Array, slope: Array, V: Array) -> tuple[Any, Field]:

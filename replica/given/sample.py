@@ -12,7 +12,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.linalg import qr
 
+from solvers.resources import check_time
 from solvers.results import Array
 
 from ..display import Described
@@ -28,6 +30,8 @@ ROWS_PER_FEATURE = 3.0
 # Rows of a large sample that are taken, whose errors scatter by a percent or two; SPARE times as
 # many as are to train, and twice as many where products for a matrix (p, p) are no more than WORK.
 FEWEST_ROWS, MOST_ROWS, WORK, SPARE = 2000, 5000, 1e9, 1.1
+# Part of a column that is left beside others on which it does not depend; rounding leaves less.
+SPANNED = 1e-12
 
 
 # names such as ID, customer_id, PassengerId
@@ -154,26 +158,44 @@ class FeatureSample(Described):
         return len(self.labels) < self.width and len(self.labels) <= FEWEST_ROWS
 
     @cached_property
-    def row_coordinates(self) -> Array:
-        """The features of each row by coordinates along orthogonal directions that span all rows,
-        (N, r): the features themselves where these are independent.
+    def row_directions(self) -> Array | None:
+        """Orthonormal basis (p, r) of the directions that rows span, centred where there is an
+        intercept; None where features are independent, and of more than ``FEWEST_ROWS`` rows that
+        are fewer than the features.
 
-        With an intercept, rows are centred.  Rows of fewer features than they are, as the one-hot
-        columns of a category beside an intercept, would leave a response of 1 / lambda, of rounding
-        alone, where none of them has a component.
+        Along other directions, as there are of one-hot columns beside an intercept, a readout's
+        response is 1 / lambda, of which rounding would leave nothing.
         """
-        rows = self.features - self.intercept * self.features.mean(axis=0)
-        if self.is_wide:
-            return np.asarray(np.linalg.qr(rows.T, mode="r")).T
-        if len(rows) < self.width:
+        row_count = len(self.labels)
+        if row_count < self.width:
+            return np.linalg.qr((self.features - self._centre).T)[0] if self.is_wide else None
+        factor: Any = np.empty((0, self.width))  # R of QR: its columns have the norms of features
+        for first_row in range(0, row_count, 4096):
+            check_time()
+            block = self.features[first_row : first_row + 4096] - self._centre
+            factor = np.linalg.qr(np.r_[factor, block], mode="r")
+        norms = np.linalg.norm(factor, axis=0)
+        varies = norms > SPANNED * np.hypot(norms, row_count**0.5 * self._centre)
+        units = np.where(varies, norms, np.inf)
+        pivoted, order = qr(factor / units, mode="r", pivoting=True)[-2:]
+        r = int((np.abs(np.diagonal(pivoted)) > SPANNED).sum())
+        if r in (0, self.width):
+            return None
+        of_independent = np.empty((r, self.width))  # columns, of the r that are
+        of_independent[:, order] = np.linalg.solve(pivoted[:r, :r], pivoted[:r])
+        return np.linalg.qr((of_independent * np.where(varies, norms, 0.0)).T)[0]
+
+    @cached_property
+    def row_coordinates(self) -> Array:
+        """Features along ``row_directions``, (N, r), or as they are where there are none."""
+        if self.row_directions is None:
             return self.features
-        remainders = np.abs(np.diagonal(np.linalg.qr(rows, mode="r")))
-        independent = remainders > 1e-12 * np.linalg.norm(rows, axis=0)
-        if independent.all():
-            return self.features
-        Q, R = np.linalg.qr(rows[:, independent])
-        of_independent = np.linalg.solve(R, Q.T @ rows)
-        return np.asarray(rows @ np.linalg.qr(of_independent.T)[0])
+        return np.asarray((self.features - self._centre) @ self.row_directions)
+
+    @cached_property
+    def _centre(self) -> Array:
+        """Means of the features where an intercept takes these; else 0."""
+        return np.asarray(self.intercept * self.features.mean(axis=0))
 
     @property
     def class_of_row(self) -> Array:

@@ -92,14 +92,11 @@ def learnability(
 def _in_coordinates(model: FeatureSample, targets: Array) -> Array:
     """The ``targets`` (k, p) in the coordinates of rows that span fewer directions, (k, r); 0 where
     they are at right angles to all rows."""
-    coordinates = model.row_coordinates
-    if coordinates is model.features:
+    if model.row_directions is None:
         return targets
-    rows = model.features - model.intercept * model.features.mean(axis=0)
-    outputs = rows @ targets.T
-    rounding = 1e-12 * np.linalg.norm(rows) * np.linalg.norm(targets, axis=1)
-    outputs[:, np.linalg.norm(outputs, axis=0) <= rounding] = 0.0
-    return np.linalg.lstsq(coordinates, outputs)[0].T
+    in_coordinates, sizes = targets @ model.row_directions, np.linalg.norm(targets, axis=1)
+    in_coordinates[np.linalg.norm(in_coordinates, axis=1) <= 1e-12 * sizes] = 0.0
+    return np.asarray(in_coordinates)
 
 
 @one_thread()

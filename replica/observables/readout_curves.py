@@ -52,7 +52,8 @@ FITS_SCATTER = (
 )
 NO_FITS = (
     "errors that fits to random rows could not check: five would take more than some ten seconds, "
-    "or a training set may have one class only, of which the loss has no readout with an intercept"
+    "a training set may have one class only, of which the loss has no readout with an intercept, "
+    "or lam is next to 0"
 )
 FITS_ALONE = "errors of fits to random rows alone (fitted in Python, --wide)"
 # Simulated: of ten classes 4 to 5 % low at p = 80, 1.6 % at p = 240, of five 1.4 % at p = 80.
@@ -141,7 +142,7 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
         NO_FITS: point_columns["converged"]
         & lacks_fits(point_columns)
         & by_rows
-        & (samples < len(model.labels)),
+        & (np.rint(samples) < len(model.labels)),
         GUESSED if model.intercept else NO_INTERCEPT: is_solved & is_guess,
         MOST_FREQUENT: is_solved & is_most_frequent,
         beyond_note(model): beyond(model, samples),
@@ -390,7 +391,7 @@ def layer_points(
             next(readouts_at(m, *place))[1].columns for m in (sample, classes_of(sample))
         )
         is_guess, _ = no_better_than_constants(sample, of_rows | {"loss": loss})
-        if has_classes(sample) and is_guess:
+        if of_rows["converged"] and has_classes(sample) and is_guess:
             of_rows = of_rows | {"converged": False, "status": Status.GUESS}
         return [of_rows, by_class]
 

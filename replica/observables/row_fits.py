@@ -5,6 +5,7 @@ Row by row the theory holds where many rows share each direction of the features
 large, and no number of the theory tells how much.  Fits do.
 """
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -47,9 +48,14 @@ def fitted_errors(model: Given, samples: Any, lam: Any, loss: Loss) -> dict[str,
         at_n = has_others & (samples == n)
         penalties, place = np.unique(lam[at_n], return_inverse=True)
         try:
-            means[:, at_n] = _means_of_fits(model, loss, int(n), penalties, len(names))[:, place]
-        except (InvalidArgument, ConvergenceError):  # penalties next to 0, of double precision
-            continue
+            fitted = _means_of_fits(model, loss, int(n), penalties, len(names))
+        except (InvalidArgument, ConvergenceError):  # a penalty next to 0, of double precision
+            fitted = np.full((len(means), penalties.size), np.nan)
+            for i in range(penalties.size) if penalties.size > 1 else ():
+                with suppress(InvalidArgument, ConvergenceError):
+                    each = _means_of_fits(model, loss, int(n), penalties[i : i + 1], len(names))
+                    fitted[:, i] = each[:, 0]
+        means[:, at_n] = fitted[:, place]
     ends = [f"fitted_{name}" for name in names] + [f"fitted_{name}_stderr" for name in names]
     return dict(zip(ends, means, strict=True))
 
@@ -67,21 +73,27 @@ def _means_of_fits(model: FeatureSample, loss: Loss, n: int, lam: Array, error_c
         return np.full((2 * error_count, lam.size), np.nan)
     most = MOST_FITS if loss.is_square else min(MOST_FITS, MOST_OF_OTHER_LOSSES)
     most_fits = int(np.clip(WORK / work, FEWEST_FITS, most))
-    fitted: list[Array] = []
+    coordinates, fitted = model.row_coordinates, list[Array]()
     while True:
         for _ in range(min(max(FIRST_FITS, len(fitted)), most_fits - len(fitted))):
-            fitted.append(_errors_of_fit(model, loss, n, lam, rng)[:error_count])
+            fitted.append(_errors_of_fit(model, coordinates, loss, n, lam, rng)[:error_count])
         mean, stderr = np.mean(fitted, axis=0), np.std(fitted, axis=0, ddof=1) / len(fitted) ** 0.5
         if len(fitted) == most_fits or (stderr <= PRECISION * mean).all():
             return np.concatenate([mean, stderr])
 
 
 def _errors_of_fit(
-    model: FeatureSample, loss: Loss, n: int, lam: Array, rng: np.random.Generator
+    model: FeatureSample,
+    coordinates: Array,
+    loss: Loss,
+    n: int,
+    lam: Array,
+    rng: np.random.Generator,
 ) -> Array:
-    """Test or loss error and share of wrong classes, (2, L), of a fit to n random rows."""
+    """Test or loss error and share of wrong classes, (2, L), of a fit to n random rows by their
+    ``coordinates`` (N, r)."""
     rows = rng.permutation(len(model.labels))[: n + MOST_TESTED]
-    features, labels = model.row_coordinates[rows], model.labels[rows]
+    features, labels = coordinates[rows], model.labels[rows]
     features = features - model.intercept * features[:n].mean(axis=0)
     if n < features.shape[1]:  # coordinates along the rows of the fit, whose columns have a scale
         # each: in a Gram matrix of rows columns of a large scale would round the others

@@ -26,7 +26,8 @@ MEANINGS = {  # of positive numbers
     "beta": " (p/d)",
     "budget": " (N/d)",
     "samples": " (n)",
-    "lam": ": at 0 the ridge problem has no unique minimiser; take 1e-12 for its limit",
+    "lam": ": at 0 the ridge problem has no unique minimiser; take 1e-12 for its limit, or the "
+    "smallest that is solved",
 }
 WORDS = {  # in the place of a number, where they are taken
     "lam": ', or "best" in learning_curve',

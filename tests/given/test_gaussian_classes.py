@@ -175,3 +175,15 @@ def test_two_components_are_one_label():
     assert found.classification_error == expected.classification_error
     shares = np.diag(found.confusion)  # components are of one share
     assert 1 - found.classification_error == pytest.approx(shares.mean())
+
+
+def test_the_hinge_loss_beyond_rows_at_all_of_which_it_has_no_answer():
+    """What is not known at all rows is no guess."""
+    rng = np.random.default_rng(3)
+    features = rng.standard_normal((400, 5))
+    labels = features[:, 0] + rng.standard_normal(400) > 0
+    sample = FeatureSample(features=features, labels=labels, intercept=True)
+    at_all, beyond = (solve(sample, samples=n, lam=0.1, loss="hinge") for n in (400, 800))
+    assert not at_all.converged
+    assert beyond.converged
+    assert beyond.classification_error < 0.3
