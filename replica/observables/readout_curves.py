@@ -55,6 +55,7 @@ NO_FITS = (
     "a training set may have one class only, of which the loss has no readout with an intercept, "
     "or lam is next to 0"
 )
+FAR = "errors far from the answer, which are not set beside fits to random rows"
 FITS_ALONE = "errors of fits to random rows alone (fitted in Python, --wide)"
 # Simulated: of ten classes 4 to 5 % low at p = 80, 1.6 % at p = 240, of five 1.4 % at p = 80.
 FEWEST_NEURONS_OF_CLASS = 15
@@ -69,6 +70,11 @@ REGRESSED = (
 WHOLE = REGRESSED.format("of several whole numbers a row", "one column, such as labels[:, 0],")
 SHARES = REGRESSED.format(
     "that sum to 1 in each row, or are 1 once and else -1", "labels.argmax(axis=1)"
+)
+TIED_ROWS = (
+    "{} rows whose features are all 0, at which all outputs are 0 without an intercept: the "
+    "classification error has equal shares of the classes there, where scikit-learn answers the "
+    "first (intercept=True, --intercept, trains one)"
 )
 REPEATED_ROWS = (
     "{} rows that repeat another's features and label: one trains the readout that the other "
@@ -276,6 +282,9 @@ def notes_of_sample(model: Given) -> list[str]:
         sample_notes += [SHARES if are_shares else WHOLE] * bool(
             are_shares or (sample_labels == np.rint(sample_labels)).all()
         )
+    tied_rows = 0 if model.intercept else int((~model.features.any(axis=1)).sum())
+    if has_classes(model) and tied_rows > 0.02 * len(sample_labels):
+        sample_notes.append(TIED_ROWS.format(tied_rows))
     names = model.columns or range(model.width)
     sample_notes += [ROW_NUMBERS.format(names[k]) for k in model.numbering_columns]
     if model.label_columns:

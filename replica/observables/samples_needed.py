@@ -23,6 +23,7 @@ from .grid import solve_grid
 from .learning_curve import BEST, at_best
 from .readout_curves import (
     BEST_AT_END,
+    FAR,
     FITS_DIFFER,
     MOST_FREQUENT,
     NO_FITS,
@@ -384,10 +385,16 @@ def _curve(
 
 def _with_fits(model: Given, curve: Any, samples: float, loss: Any) -> Any:
     """The curve with errors of fits to random rows, near the ``samples`` that are needed, or at the
-    most tried where that is NaN."""
+    most tried where that is NaN; other points of rows have a note."""
     n, is_solved = curve.samples.values, curve.converged.values
     near = (n >= 0.5 * samples) & (n <= 4 * samples) if samples > 0 else n >= 0.4 * n[-1]
     solved_n = np.where(near & is_solved, n, np.nan)
     fits = fitted_errors(model, solved_n, curve.lam.values, loss)
     with_fits = curve.assign({name: ("samples", values) for name, values in fits.items()})
-    return with_noted(model, with_fits)
+    with_fits = with_noted(model, with_fits)
+    if not fits:
+        return with_fits
+    has_no_note = ~(near | with_fits.noted | beyond(model, with_fits.samples)) & is_solved
+    return with_fits.assign(
+        noted=with_fits.noted | has_no_note, note=with_fits.note.where(~has_no_note, FAR)
+    )

@@ -331,3 +331,17 @@ def test_few_neurons_for_the_classes_have_a_note():
         assert point.converged
         notes = point.notes
         assert any("few neurons" in note for note in notes) == is_noted
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_rows_without_features_tie_and_are_noted(intercept):
+    """A third of the rows have no count: half of these are wrong, by the library's and by no other
+    rule."""
+    rng = np.random.default_rng(0)
+    counts = 1.0 * rng.poisson(0.2, (600, 5))
+    labels = counts[:, 0] + 0.3 * rng.standard_normal(600) > 0.5
+    sample = FeatureSample(features=counts, labels=labels, intercept=intercept)
+    point = solve(sample, samples=300, lam=0.01)
+    empty = ~counts.any(axis=1)
+    assert any(f"{empty.sum()} rows whose features" in note for note in point.notes) != intercept
+    assert (point.classification_error > 0.5 * empty.mean()) != intercept

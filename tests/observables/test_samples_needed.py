@@ -45,7 +45,12 @@ def test_the_error_is_reached_there(sample, error):
     assert f"{needed.samples:.4g}" in repr(needed)
     ax = needed.plot()
     assert r"$\lambda = 0.1$" in ax.get_title()
-    assert len(ax.lines) == 4  # the curve, its target, the number, and the bar
+    # the curve, its open points and their name, the target, the number, and the bar
+    assert len(ax.lines) == 6
+    curve = needed.curve
+    far = curve.samples.values < 60  # half of the answer, where no fits are made
+    assert all("far from the answer" in note for note in curve.note.values[far])
+    assert curve.noted.values[far].all()
     assert ax.lines[-1].get_xdata()[0] == needed.low
 
 
