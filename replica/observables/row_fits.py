@@ -21,12 +21,13 @@ from ..given import FeatureSample, Given, has_classes
 FITTED = "test_error", "loss_error", "classification_error"  # errors that fits have, too
 # Fits go on, twice as many each time, until all errors are known to that part of themselves, with
 # which 5 % are five standard errors (three are noted), or to the most.
-FIRST_FITS, FEWEST_FITS, MOST_FITS, PRECISION = 40, 5, 1024, 0.01
+FIRST_FITS, FEWEST_FITS, MOST_FITS, PRECISION = 20, 5, 1024, 0.01
 MOST_OF_OTHER_LOSSES = 64  # a fit takes some 10 to 50 ms, however few its rows
 # Multiplications at one number of samples that all fits may take, half a second, and that the
 # fewest may.  Of a loss other than the square a fit has some thirty steps.
 WORK, MOST_WORK, NEWTON_STEPS = 1e10, 1e11, 30
 MOST_TESTED = 2000  # rows that a fit is tested on
+GRAM_POWER = 1e9  # of rows over lam: up to it 1e-7 of lam is rounded in their Gram matrix
 
 
 def fitted_errors(model: Given, samples: Any, lam: Any, loss: Loss) -> dict[str, Array]:
@@ -95,8 +96,9 @@ def _errors_of_fit(
     rows = rng.permutation(len(model.labels))[: n + MOST_TESTED]
     features, labels = coordinates[rows], model.labels[rows]
     features = features - model.intercept * features[:n].mean(axis=0)
-    if n < features.shape[1]:  # coordinates along the rows of the fit, whose columns have a scale
-        # each: in a Gram matrix of rows columns of a large scale would round the others
+    power = np.square(features).sum() / model.width
+    if n < features.shape[1] and power > GRAM_POWER * lam.min():  # coordinates along the rows of
+        # the fit: in its Gram matrix columns of a large scale would round the others, or lam
         features = features @ np.linalg.qr(features[:n].T)[0]
     features = features * (features.shape[1] / model.width) ** 0.5  # fits divide by their own
     train, sizes = lambda: [(features[:n], labels[:n])], np.array([n])
