@@ -77,7 +77,8 @@ def test_two_classes_have_a_confusion_matrix(loss):
         np.testing.assert_allclose(point.confusion, counts / counts.sum(axis=1, keepdims=True))
 
 
-@pytest.mark.parametrize("samples", [pytest.param(885, marks=pytest.mark.slow), 899])
+@pytest.mark.slow
+@pytest.mark.parametrize("samples", [885, 899])
 def test_nearly_all_rows_are_nearly_leave_one_out(samples):
     """Of pixels that are on in two images one is drawn nearly surely."""
     pixels, digits = load_digits(return_X_y=True)

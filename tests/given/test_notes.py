@@ -89,6 +89,7 @@ def test_how_many_rows_are_taken_is_said(caplog):
     assert "1 of 2 points, at samples 100, have a part of the rows" in caplog.text
 
 
+@pytest.mark.slow
 def test_labels_and_rows_that_may_be_meant_otherwise_are_noted():
     rng = np.random.default_rng(0)
     features, shares = rng.standard_normal((60, 4)), rng.dirichlet([1, 1, 1], 60)
@@ -272,6 +273,7 @@ def test_no_guess_has_classes_right():
         assert ("not clearly better than a guess" in repr(point.notes)) == noted
 
 
+@pytest.mark.slow
 def test_labels_far_from_0_without_an_intercept_are_noted(caplog):
     rng = np.random.default_rng(1)
     features = rng.standard_normal((80, 5))
