@@ -67,8 +67,8 @@ def _solve_shifted(gram: Any, b: Any, shift: float) -> Any:
             if lapack.dpocon(factor[0], gram_norm)[0] > EPS:  # as scipy.linalg.solve tests it
                 return scale * cho_solve(factor, b, check_finite=False)
         else:
-            diagonal = arrays.to_host(xp.linalg.diagonal(xp.linalg.cholesky(shifted_gram)))
-            if diagonal.min() ** 2 > EPS * diagonal.max() ** 2:  # which bounds the condition
+            roots = arrays.to_host(xp.linalg.diagonal(xp.linalg.cholesky(shifted_gram)))
+            if roots.min() ** 2 > EPS * roots.max() ** 2:  # which bounds the condition
                 return scale * xp.linalg.solve(shifted_gram, b)
     except (LinAlgError, RuntimeError):  # torch's own error is a RuntimeError
         pass
