@@ -66,7 +66,7 @@ def few_products_note(models: Iterable[SpikedRandomFeatures], alpha: Array) -> s
     for model in models:
         dimension = of_size(model).dimension
         # the network has no theory, or its rows are not known
-        with suppress(InvalidArgument, QuadratureError, GivenUp):
+        with suppress(InvalidArgument, QuadratureError, GivenUp, np.linalg.LinAlgError):
             network = network_after_steps(model).on_fresh_samples.of_one_kind
             if network.rows is not None and network.rows.one_kind:
                 fit_products = float(products_per_fit(network, alpha, dimension).min())
