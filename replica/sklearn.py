@@ -154,7 +154,7 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         lam = alphas / X.shape[1]
         if not ((lam >= 1 / MAX_NUMBER) & (lam <= MAX_NUMBER)).all():  # NaN too
             range_ends = f"from {X.shape[1] / MAX_NUMBER:g} to {X.shape[1] * MAX_NUMBER:g}"
-            limit = f"{X.shape[1] * 1e-12:g} for the limit 0"
+            limit = f"{X.shape[1] * 1e-12:g} for the limit 0, or the smallest that is solved"
             raise InvalidArgument("alphas", self.alphas, f"positive, {range_ends}, {limit}")
         most_rows = sample.most_by_rows
         sizes = self._sizes(most_rows)

@@ -132,10 +132,10 @@ def to_tex(
     """
     used_columns = [name for name in rows[0] if any(row[name] != "" for row in rows)]
     printed_columns = [name for name in used_columns if name in printed or name not in NOT_PRINTED]
-    body_rows = [" & ".join(map(_tex, (row[name] for name in printed_columns))) for row in rows]
     notes = [row.get("note") or "" for row in rows]
     body_rows = [
-        row + r"\rlap{$^*$}" * bool(note) for row, note in zip(body_rows, notes, strict=True)
+        " & ".join(_tex(row[name]) for name in printed_columns) + r"\rlap{$^*$}" * bool(note)
+        for row, note in zip(rows, notes, strict=True)
     ]
     tex_lines = [
         rf"\begin{{tabular}}{{{'r' * len(printed_columns)}}}",

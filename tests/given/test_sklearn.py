@@ -317,7 +317,10 @@ def test_warnings_tell_all_rows_from_the_sizes_asked_for():
 
 
 REFUSED = {
-    "alphas": (dict(alphas=[0.0, 1.0]), "positive, from .*, 4e-12 for the limit 0"),
+    "alphas": (
+        dict(alphas=[0.0, 1.0]),
+        "positive, from .*, 4e-12 for the limit 0, or the smallest",
+    ),
     "loss": (dict(loss="huber:1"), "loss must be square or logistic or hinge"),
     "classes": (dict(loss="logistic"), "square unless y has two classes, as y == c"),
     "sizes": (dict(train_sizes=[50.0]), "fractions above 0 and up to 1"),
