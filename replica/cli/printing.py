@@ -209,7 +209,7 @@ def errors_first(table_columns: Container[Any], loss: Loss) -> list[str]:
     other_columns = ["loss_error", "train_loss", "classification_error_stderr", "test_error_stderr"]
     other_columns += [
         f"fitted_{name}{end}"
-        for name in ("classification_error", "test_error", "loss_error")
+        for name in (*errors[:2], "loss_error", "train_error", "train_loss")
         for end in ("", "_stderr")
     ]
     error_names = [name for name in (*errors, "converged", *other_columns) if name in table_columns]

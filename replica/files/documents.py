@@ -12,6 +12,7 @@ import stat
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -116,7 +117,7 @@ def to_tex(
 ) -> str:
     r"""The rows as a table of LaTeX, with the rules of its package booktabs: the ``symbol`` of each
     column, numbers to four digits, a dash where one is not known; columns of NOT_PRINTED only where
-    they are ``printed``.  Rows with a note have a star, and comments below have the notes.
+    they are ``printed``.  Rows with a note have its letter, and comments below have the notes.
 
     Examples
     --------
@@ -133,9 +134,12 @@ def to_tex(
     used_columns = [name for name in rows[0] if any(row[name] != "" for row in rows)]
     printed_columns = [name for name in used_columns if name in printed or name not in NOT_PRINTED]
     notes = [row.get("note") or "" for row in rows]
+    distinct_notes = filter(None, dict.fromkeys(notes))
+    letters = {note: ascii_lowercase[k % 26] for k, note in enumerate(distinct_notes)}
+    marks = [rf"\rlap{{$^{letters[note]}$}}" if note else "" for note in notes]
     body_rows = [
-        " & ".join(_tex(row[name]) for name in printed_columns) + r"\rlap{$^*$}" * bool(note)
-        for row, note in zip(rows, notes, strict=True)
+        " & ".join(_tex(row[name]) for name in printed_columns) + mark
+        for row, mark in zip(rows, marks, strict=True)
     ]
     tex_lines = [
         rf"\begin{{tabular}}{{{'r' * len(printed_columns)}}}",
@@ -145,7 +149,7 @@ def to_tex(
         *(rf"{row} \\" for row in body_rows),
         r"\bottomrule",
         r"\end{tabular}",
-        *(f"% * {note}" for note in dict.fromkeys(notes) if note),
+        *(f"% {letter} {note}" for note, letter in letters.items()),
     ]
     return "\n".join(tex_lines) + "\n"
 

@@ -28,13 +28,13 @@ from ..given import (
 from ..problem import SpikedRandomFeatures, check_call
 from ..saddle_point import ERRORS
 from .evaluate_model import LABELS_NEEDED
-from .row_fits import FITTED
+from .row_fits import FITTED, FITTED_TRAINING
 
 # Residual degrees of freedom of strata: docs/theory.md 20 says what they were found on.
 FEWEST_DEGREES = 40.0
 # Relative difference from fits to random rows, and how many of their standard errors, from which
-# on it is noted.
-LARGEST_DIFFERENCE, STANDARD_ERRORS = 0.05, 3.0
+# on it is noted; of errors of the rows that train it is larger.
+LARGEST_DIFFERENCE, LARGEST_TRAINING_DIFFERENCE, STANDARD_ERRORS = 0.05, 0.1, 3.0
 MOST_TRAINED = 0.75  # of the rows: of more, few are left to test fits on, whose errors scatter
 FEW_DEGREES = (
     "few residual degrees of freedom: at a finite n the test error may differ by more than 5 %, "
@@ -49,6 +49,10 @@ FITS_SCATTER = (
     "errors that are more than 5 % off those of fits to random rows, which scatter too much to "
     "tell, as where few rows have the largest features or errors: the theory may be far too low, "
     "and logarithms or ranks of such features do better (fitted in Python, --wide)"
+)
+TRAINING_DIFFERS = (
+    "a training error that is more than 10 %, and three standard errors, off fits to random rows, "
+    "as of near copies of rows: take that of the fits (fitted in Python, --wide)"
 )
 NO_FITS = (
     "errors that fits to random rows could not check: five would take more than some ten seconds, "
@@ -144,6 +148,7 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
         FITS_DIFFER: differs(point_columns),
         FITS_SCATTER: (samples <= MOST_TRAINED * len(model.labels))
         & differs(point_columns, ("test_error", "loss_error"), scatter=True),
+        TRAINING_DIFFERS: differs(point_columns, FITTED_TRAINING, LARGEST_TRAINING_DIFFERENCE),
         FITS_ALONE: np.logical_not(point_columns["converged"]) & has_fits(point_columns),
         NO_FITS: point_columns["converged"]
         & lacks_fits(point_columns)
@@ -222,18 +227,22 @@ def lacks_fits(point_columns: Mapping[Any, Any]) -> Any:
 
 
 def differs(
-    point_columns: Mapping[Any, Any], names: Sequence[str] = FITTED, scatter: bool = False
+    point_columns: Mapping[Any, Any],
+    names: Sequence[str] = FITTED,
+    largest: float = LARGEST_DIFFERENCE,
+    scatter: bool = False,
 ) -> Any:
-    """True where an error of these ``names`` differs from that of fits to random rows.
+    """True where an error of these ``names`` is off that of fits to random rows, by more than
+    ``largest`` of it and STANDARD_ERRORS.
 
-    With ``scatter`` it is where fits cannot tell: the error is further off than LARGEST_DIFFERENCE,
-    but not than STANDARD_ERRORS, two of which are more than LARGEST_DIFFERENCE.
+    With ``scatter`` it is where fits cannot tell: the error is off by more than ``largest``, but
+    not than STANDARD_ERRORS, two of which are more than ``largest``.
     """
     is_off: Any = False
     for name in names:
         if (fitted_name := f"fitted_{name}") in point_columns:
             fitted, stderr = point_columns[fitted_name], point_columns[f"{fitted_name}_stderr"]
-            difference, least = abs(point_columns[name] - fitted), LARGEST_DIFFERENCE * fitted
+            difference, least = abs(point_columns[name] - fitted), largest * fitted
             is_beyond = difference > STANDARD_ERRORS * stderr
             is_noted = np.logical_not(is_beyond) & (2 * stderr > least) if scatter else is_beyond
             is_off = is_off | ((difference > least) & is_noted)

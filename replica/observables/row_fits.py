@@ -6,6 +6,7 @@ large, and no number of the theory tells how much.  Fits do.
 """
 
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,11 @@ from ..errors import InvalidArgument
 from ..fit import fit_convex_readout, fit_ridge, misclassified, predict, squared_error
 from ..given import FeatureSample, Given, has_classes
 
-FITTED = "test_error", "loss_error", "classification_error"  # errors that fits have, too
-# Fits go on, twice as many each time, until all errors are known to that part of themselves, with
-# which 5 % are five standard errors (three are noted), or to the most.
+# Errors that fits have, too, of new rows and of the rows that train.
+FITTED = "test_error", "loss_error", "classification_error"
+FITTED_TRAINING = "train_error", "train_loss"
+# Fits go on, twice as many each time, until all errors of new rows are known to that part of
+# themselves, with which 5 % are five standard errors (three are noted), or to the most.
 FIRST_FITS, FEWEST_FITS, MOST_FITS, PRECISION = 20, 5, 1024, 0.01
 MOST_OF_OTHER_LOSSES = 64  # a fit takes some 10 to 50 ms, however few its rows
 # Multiplications at one number of samples that all fits may take, half a second, and that the
@@ -33,8 +36,9 @@ GRAM_POWER = 1e9  # of rows over lam: up to it 1e-7 of lam is rounded in their G
 def fitted_errors(model: Given, samples: Any, lam: Any, loss: Loss) -> dict[str, Array]:
     """Means over fits to ``samples`` random rows, tested on others, and their standard errors.
 
-    For P points, ``fitted_test_error`` (P,) or, of a loss other than the square,
-    ``fitted_loss_error``, and of classes ``fitted_classification_error``, each with ``_stderr``.
+    For P points, ``fitted_test_error`` and ``fitted_train_error`` (P,) or, of a loss other than the
+    square, ``fitted_loss_error`` and ``fitted_train_loss``, and of classes
+    ``fitted_classification_error``, each with ``_stderr``.
     They are NaN where all rows train, or more, where no fit is known, and where five would take
     more than some ten seconds; there are none of a model without rows.
     """
@@ -42,45 +46,46 @@ def fitted_errors(model: Given, samples: Any, lam: Any, loss: Loss) -> dict[str,
         return {}
     names = ["test_error" if loss.is_square else "loss_error"]
     names += ["classification_error"] * has_classes(model)
+    names += ["train_error" if loss.is_square else "train_loss"]
     samples, lam = np.broadcast_arrays(np.rint(samples), lam)
-    means = np.full((2 * len(names), *samples.shape), np.nan)
+    means = np.full((2, len(names), *samples.shape), np.nan)
     has_others = (samples >= 1) & (samples < len(model.labels)) & np.isfinite(lam)
     for n in np.unique(samples[has_others]):
         at_n = has_others & (samples == n)
         penalties, place = np.unique(lam[at_n], return_inverse=True)
         try:
-            fitted = _means_of_fits(model, loss, int(n), penalties, len(names))
+            fitted = _means_of_fits(model, loss, int(n), penalties)
         except (InvalidArgument, ConvergenceError):  # a penalty next to 0, of double precision
-            fitted = np.full((len(means), penalties.size), np.nan)
+            fitted = np.full((2, len(names), penalties.size), np.nan)
             for i in range(penalties.size) if penalties.size > 1 else ():
+                one = slice(i, i + 1)
                 with suppress(InvalidArgument, ConvergenceError):
-                    each = _means_of_fits(model, loss, int(n), penalties[i : i + 1], len(names))
-                    fitted[:, i] = each[:, 0]
-        means[:, at_n] = fitted[:, place]
-    ends = [f"fitted_{name}" for name in names] + [f"fitted_{name}_stderr" for name in names]
-    return dict(zip(ends, means, strict=True))
+                    fitted[..., one] = _means_of_fits(model, loss, int(n), penalties[one])
+        means[:, :, at_n] = fitted[..., place]
+    fitted_names = [f"fitted_{name}{end}" for end in ("", "_stderr") for name in names]
+    return dict(zip(fitted_names, means.reshape(-1, *samples.shape), strict=True))
 
 
 @one_thread()
-def _means_of_fits(model: FeatureSample, loss: Loss, n: int, lam: Array, error_count: int) -> Array:
-    """Means of the first errors of fits to n rows at L penalties, and their standard errors,
-    (2 error_count, L)."""
+def _means_of_fits(model: FeatureSample, loss: Loss, n: int, lam: Array) -> Array:
+    """Means of K errors of fits to n rows at L penalties, and their standard errors, (2, K, L); or
+    NaN, (2, 1, L), where five would take more than some ten seconds."""
     rng = np.random.default_rng(0)  # points that are solved apart have the same fits
     p, smaller = model.width, min(n, model.width)
     work = n * p * smaller + lam.size * smaller**3 / 3
     if not loss.is_square:
         work = NEWTON_STEPS * lam.size * (n * p * smaller + smaller**3 / 3)
     if FEWEST_FITS * work > MOST_WORK:
-        return np.full((2 * error_count, lam.size), np.nan)
+        return np.full((2, 1, lam.size), np.nan)
     most = MOST_FITS if loss.is_square else min(MOST_FITS, MOST_OF_OTHER_LOSSES)
     most_fits = int(np.clip(WORK / work, FEWEST_FITS, most))
     coordinates, fitted = model.row_coordinates, list[Array]()
     while True:
         for _ in range(min(max(FIRST_FITS, len(fitted)), most_fits - len(fitted))):
-            fitted.append(_errors_of_fit(model, coordinates, loss, n, lam, rng)[:error_count])
+            fitted.append(_errors_of_fit(model, coordinates, loss, n, lam, rng))
         mean, stderr = np.mean(fitted, axis=0), np.std(fitted, axis=0, ddof=1) / len(fitted) ** 0.5
-        if len(fitted) == most_fits or (stderr <= PRECISION * mean).all():
-            return np.concatenate([mean, stderr])
+        if len(fitted) == most_fits or (stderr <= PRECISION * mean)[:-1].all():
+            return np.stack([mean, stderr])
 
 
 def _errors_of_fit(
@@ -91,8 +96,8 @@ def _errors_of_fit(
     lam: Array,
     rng: np.random.Generator,
 ) -> Array:
-    """Test or loss error and share of wrong classes, (2, L), of a fit to n random rows by their
-    ``coordinates`` (N, r)."""
+    """Test or loss error, of classes the share of wrong ones, and training error or loss, (K, L),
+    of a fit to n random rows by their ``coordinates`` (N, r)."""
     rows = rng.permutation(len(model.labels))[: n + MOST_TESTED]
     features, labels = coordinates[rows], model.labels[rows]
     features = features - model.intercept * features[:n].mean(axis=0)
@@ -102,14 +107,15 @@ def _errors_of_fit(
         features = features @ np.linalg.qr(features[:n].T)[0]
     features = features * (features.shape[1] / model.width) ** 0.5  # fits divide by their own
     train, sizes = lambda: [(features[:n], labels[:n])], np.array([n])
-    if loss.is_square:
-        fits = fit_ridge(train, sizes, lam, intercept=model.intercept)
-    else:
-        fits = fit_convex_readout(train, sizes, lam, loss, intercept=model.intercept)
+    fit = fit_ridge if loss.is_square else partial(fit_convex_readout, loss=loss)
+    fits = fit(train, sizes, lam, intercept=model.intercept)
     test_labels, outputs = labels[n:, None, None], predict(features[n:], fits)
-    of_square = squared_error(test_labels, outputs)[0]
-    test_losses = of_square if loss.is_square else loss(test_labels, outputs)
-    wrong = np.zeros_like(of_square)
+    if loss.is_square:
+        test_losses, train_loss = squared_error(test_labels, outputs)[0], fits.train
+    else:
+        test_losses = loss(test_labels, outputs)
+        train_loss = loss(labels[:n, None, None], predict(features[:n], fits)).mean(axis=0)
+    test_means = [test_losses.mean(axis=0)]
     if has_classes(model):
-        wrong = misclassified(test_labels, outputs)
-    return np.stack([test_losses[:, 0].mean(axis=0), wrong[:, 0].mean(axis=0)])
+        test_means.append(misclassified(test_labels, outputs).mean(axis=0))
+    return np.concatenate([*test_means, train_loss])

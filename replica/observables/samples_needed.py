@@ -27,6 +27,7 @@ from .readout_curves import (
     FITS_DIFFER,
     MOST_FREQUENT,
     NO_FITS,
+    TRAINING_DIFFERS,
     beyond,
     beyond_note,
     differs,
@@ -113,7 +114,9 @@ class SamplesNeeded(Displayed):
             ax.plot(2 * [self.samples], [0, self.target], ":", label=needed_label, **target_style)
         if np.isfinite(self.low):
             band_end = self.high if np.isfinite(self.high) else self.curve.samples.values[-1]
-            ax.plot([self.low, band_end], 2 * [self.target], color="0.3", linewidth=4, alpha=0.5)
+            band_style: dict[str, Any] = {"linewidth": 4, "alpha": 0.5, "color": "0.3"}
+            band_label = f"$n$ of the error ±{BARS} s.e. over test rows"
+            ax.plot([self.low, band_end], 2 * [self.target], label=band_label, **band_style)
         return add_legend(ax)
 
     def _facts(self) -> dict[str, Any]:
@@ -230,7 +233,8 @@ def samples_needed(
     # the number tried below the answer counts, too: with more samples a note ends
     nearby_tried = slice(max(nearest_tried - 1, 0), nearest_tried + 1)
     noted = notes_of(model, solved_curve)
-    noted.pop(MOST_FREQUENT, None)  # one on the error to reach follows
+    for note in (MOST_FREQUENT, TRAINING_DIFFERS):  # one on the error to reach follows
+        noted.pop(note, None)
     if has_fits(solved_curve).any():  # far from the answer none are made
         noted.pop(NO_FITS, None)
     if FITS_DIFFER in noted:  # of this error

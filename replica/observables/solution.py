@@ -32,6 +32,7 @@ from .readout_curves import (
     FITS_ALONE,
     FITS_DIFFER,
     FITS_SCATTER,
+    TRAINING_DIFFERS,
     column_names,
     layer_points,
     notes_of,
@@ -204,8 +205,9 @@ class Solution(Displayed):
     @cached_property
     def fitted(self) -> dict[str, float]:
         """Means over some tens of fits to random rows, and their standard errors, of a sample:
-        ``fitted_test_error`` or, of a loss other than the square, ``fitted_loss_error``, and of
-        classes ``fitted_classification_error``, each with ``_stderr``.
+        ``fitted_test_error`` and ``fitted_train_error`` or, of a loss other than the square,
+        ``fitted_loss_error`` and ``fitted_train_loss``, and of classes
+        ``fitted_classification_error``, each with ``_stderr``.
 
         Computed on first access, in about the time of the point itself; empty of other models, NaN
         where all rows train, or more.
@@ -237,7 +239,7 @@ class Solution(Displayed):
             means_text = f": {', '.join(found)})"
             of_fits = {
                 note: note.removesuffix(")") + means_text
-                for note in (FITS_DIFFER, FITS_SCATTER, FITS_ALONE)
+                for note in (FITS_DIFFER, FITS_SCATTER, TRAINING_DIFFERS, FITS_ALONE)
             }
             return [of_fits.get(note, note) for note, has_note in noted.items() if has_note]
         point_changes = [(name, getattr(self, name), change) for name, change in CHANGES.items()]

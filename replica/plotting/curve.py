@@ -126,11 +126,12 @@ class LineFigure(NamedTuple):
 
     def _draw_fits(self) -> None:
         """Draw errors of fits to random rows where those of the theory have a note, or are not
-        known."""
+        known; training errors of fits everywhere, as notes of points are on the others."""
         fitted = f"fitted_{self.name}"
         if fitted not in self.curve:
             return
         is_drawn = self.curve[self.name].isnull() | self._is_noted(self.curve)
+        is_drawn |= self.name.startswith("train")
         is_drawn &= self.curve[fitted].notnull()
         if not is_drawn.any():
             return

@@ -294,7 +294,7 @@ def test_notes_are_warnings():
     X, y = standardised(load_breast_cancer)
     with pytest.warns(UserWarning, match="1 of 2 points, at samples 700, have more samples than"):
         ProbeCurve(alphas=10.0, train_sizes=[300, 700]).fit(X, y)
-    (differ, _) = said_of(X, y, alphas=1e-6, train_sizes=[31])
+    (differ, *_) = said_of(X, y, alphas=1e-6, train_sizes=[31])
     assert differ.startswith("1 of 1 points, at samples 31, have errors that are more than 5 %")
 
 
