@@ -72,6 +72,10 @@ class Status(Enum):
         "not converged: the dimension is too small for rows that vary most with noise (take the "
         "limit, without dimension=, a larger dimension, or replica-validate simulate)"
     )
+    RARE_FEATURES = (
+        "not converged: the dimension is too small for a student whose features are rarely very "
+        f"large, as a cube's {_OTHERWISE}"
+    )
     FAR_FROM_LIMIT = (
         "not converged: at this dimension errors on reused samples are far from the limit, and by "
         f"how much is not known {_OTHERWISE}"

@@ -53,6 +53,9 @@ class Readouts(NamedTuple):
         1 + V + V_s is negative at a node.
     passes : (P,)
         Numbers of solutions at a given leverage.
+    rare : (P,)
+        Sum of the relative variances of V over samples, and of 1 / V2 over neurons, that come from
+        rare large features.  Eq. (23.11)
     """
 
     V: Array
@@ -61,6 +64,7 @@ class Readouts(NamedTuple):
     wrong: Array
     residual: Array
     passes: NDArray[np.int64]
+    rare: Array
 
 
 class LeveragedGroup(CorrelatedGroup):
@@ -146,7 +150,10 @@ def solve_readouts(table: LoadedTable, alpha: Array, lam: Array, V: Array) -> Re
     drift = _iterate_leverage(of_leverage, np.zeros_like(label_gap), w).residual
     wrong = class_error(table, label_means - label_gap, error - known_error)
     errors = MeanSquaredErrors(error @ w - table.noise, (fit.R**2 * error) @ w)  # Eq. (4.11)
-    return Readouts(V, coefficients[:, :count], errors, wrong, np.maximum(residual, drift), passes)
+    rare = V[:, 1] ** 2 * (fit.R**2 @ (w * table.fourth))
+    rare *= (1 + alpha / table.beta) / (table.beta * table.dimension)
+    residual = np.maximum(residual, drift)
+    return Readouts(V, coefficients[:, :count], errors, wrong, residual, passes, rare)
 
 
 def _solve_responses(

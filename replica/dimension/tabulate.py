@@ -9,7 +9,8 @@ expand: with standard normal coordinates, in which s.x = sum_k z_k a_k(x) of var
     F_n = E mu_0^(n)(r kappa_u + v^(1/2) z),                                          (23.4)
 
 with normalised He_n.  A readout that is a function of the loadings has a coefficient for each, of
-the price of m; but of degree 1 it is theta.
+the price of m; but of degree 1 it is theta.  Those are functions of the loadings on the labels'
+coordinates.  Of what else varies, the batch's noise, only degree 1 is of use: the rest is noise.
 """
 
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.polynomial.hermite_e import hermevander
 from scipy.linalg import null_space
-from scipy.special import ndtri
+from scipy.special import gammaln, ndtri
 
 from solvers.chebyshev import interpolant
 from solvers.resources import GivenUp
@@ -183,11 +184,14 @@ class LoadedTable(Table):
         Number of products of two directions of the bulk, D^2/2, over d.
     by_length : (N,)
         Standard deviation of the mean feature over the lengths of inputs in the bulk.
+    fourth : (N,)
+        Fourth cumulant of the features' noise, whose variance is mu_2^2.
     """
 
     square: Any = None
     products: float = np.inf
     by_length: Any = None
+    fourth: Any = None
 
 
 @lru_cache(maxsize=8)  # two of each level; a table takes some 10 MB, of steep targets 30
@@ -234,14 +238,17 @@ def loaded_table(
     square_of_bulk = float(geometry.c[0]) ** 2 / net_rows.share_of_directions
     square_of_bulk -= net_rows.loading_covariance[-1, -1] ** 2 / dimension
     sd_of_length = np.sqrt(2 * max(square_of_bulk, c**2) / dimension)
-    loading_axes = _loading_axes(net_rows, dimension) @ kappa
-    bulk_variance = c + (loading_axes**2).sum(axis=0)
+    on_labels, on_rest = (axes @ kappa for axes in _loading_axes(net_rows, dimension, D))
+    rest_variance = (on_rest**2).sum(axis=0)
+    bulk_variance = c + (on_labels**2).sum(axis=0) + rest_variance
     features = model.student.moments(shift_along_u, bulk_variance)
     feature_size = float(np.sqrt((features.mean**2 + features.first**2 + features.variance).max()))
     mean_feature = zero_small(features.mean[None], feature_size)
     mu1 = features.first / np.sqrt(bulk_variance)
     by_norm = model.student.second_hermite(shift_along_u, bulk_variance) / (2 * bulk_variance)
-    hermite, of_rows = _loading_functions(model, shift_along_u, loading_axes, x_weights, c)
+    hermite, of_rows = _loading_functions(
+        model, shift_along_u, on_labels, rest_variance, x_weights, c
+    )
     feature_square = features.mean**2 + features.first**2 + features.variance + model.feature_noise
     mu2sq = np.maximum(feature_square - of_rows - c * mu1**2, 0.0)  # Eq. (23.5)
     offsets = np.vstack([mean_feature, _leading(hermite, x_weights, dimension, x_weights @ mu2sq)])
@@ -275,7 +282,20 @@ def loaded_table(
         square=2 * (c * by_norm) ** 2,
         products=net_rows.share_of_directions**2 * dimension / 2,
         by_length=sd_of_length * by_norm,
+        fourth=_fourth_cumulant(model, shift_along_u, c),
     )
+
+
+def _fourth_cumulant(model: Model, along_u: Array, c: float) -> Array:
+    """Fourth cumulant (N,) of sigma - mu_0 - mu_1 v, for preactivations ``along_u`` (N,) + v and v
+    of variance ``c``: to some per cent, interpolated."""
+    normal, places = gauss_hermite(80), 65
+    shifts = np.linspace(along_u.min(), along_u.max(), places)
+    sigma = model.student(np.add.outer(shifts, np.sqrt(c) * normal.nodes))
+    linear = np.stack([np.ones_like(normal.nodes), normal.nodes])
+    noise = sigma - (sigma * normal.weights) @ linear.T @ linear
+    cumulants = noise**4 @ normal.weights - 3 * (noise**2 @ normal.weights) ** 2
+    return np.interp(along_u, shifts, cumulants)
 
 
 def _input_rule(kinks: list[list[float]], rest: int, sizes: Sizes, dropped: float) -> Rule:
@@ -300,39 +320,53 @@ def _input_rule(kinks: list[list[float]], rest: int, sizes: Sizes, dropped: floa
     return drop_light_nodes(tensor_rule(*label_rules, *other_rules), dropped)
 
 
-def _loading_axes(rows: LoadedRows, dimension: float) -> Array:
+def _loading_axes(rows: LoadedRows, dimension: float, count: int) -> tuple[Array, Array]:
     """Vectors (k, n + 1) whose products a_k with an input are the coefficients in s.x of
-    independent standard normal coordinates of the loadings, those of largest E a_k^2 first."""
-    C = rows.loading_covariance
-    coordinate_moment = np.eye(len(C))
-    coordinate_moment[:-1, :-1] = rows.second
-    loading_values, loading_vectors = np.linalg.eigh(C)
-    loading_root = (loading_vectors * np.sqrt(np.maximum(loading_values, 0.0))) @ loading_vectors.T
-    leading_axes = np.linalg.eigh(loading_root @ coordinate_moment @ loading_root)[1][:, ::-1]
-    return np.asarray((loading_root @ leading_axes).T / np.sqrt(dimension))
+    independent standard normal coordinates of the loadings: ``count`` coordinates of the loadings
+    on the labels' coordinates, those of largest E a_k^2 first, and coordinates of what is left of
+    the others, given these."""
+    C, moment = rows.loading_covariance, np.eye(len(rows.loading_covariance))
+    moment[:-1, :-1] = rows.second
+    root = _root(C[:count, :count])
+    on_labels = np.vstack([root, C[count:, :count] @ np.linalg.pinv(root)])
+    leading_axes = np.linalg.eigh(on_labels.T @ moment @ on_labels)[1][:, ::-1]
+    on_rest = np.zeros((len(C), len(C) - count))
+    on_rest[count:] = _root(C[count:, count:] - on_labels[count:] @ on_labels[count:].T)
+    return (on_labels @ leading_axes).T / np.sqrt(dimension), on_rest.T / np.sqrt(dimension)
+
+
+def _root(matrix: Array) -> Array:
+    """The root of a symmetric matrix >= 0."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
 def _loading_functions(
-    model: Model, along_u: Array, axes: Array, weights: Array, c: float
+    model: Model, along_u: Array, axes: Array, rest: Array, weights: Array, c: float
 ) -> tuple[Array, Array]:
-    """The functions O_n of degree two or more, (f, N), for the products ``axes`` a_k (k, N); and
-    the mean of mu_0^2 over loadings, (N,).  Eq. (23.4)"""
+    """The functions O_n of degree two or more, (f, N), for the products ``axes`` a_k (k, N) where
+    the other loadings have the variance ``rest`` (N,) in s.x; and the mean square of these
+    functions, of mu_0 and of all of degree 1, (N,).  Eq. (23.4)"""
     loading_nodes = 32  # of the rule for s.x at an input
-    if not axes.any():  # the limit
+    loading_sd, a_rule = np.sqrt((axes**2).sum(axis=0) + rest), gauss_hermite(loading_nodes)
+    if not loading_sd.any():  # the limit
         return np.zeros((0, len(weights))), model.student.moments(along_u, c).mean ** 2
-    loading_sd, a_rule = np.sqrt((axes**2).sum(axis=0)), gauss_hermite(loading_nodes)
     at = along_u + np.multiply.outer(a_rule.nodes, loading_sd)
     shift_ends = float(at.min()), float(at.max())
     (mu0,) = interpolant(lambda x: model.student.moments(x, c).mean[None], *shift_ends, at.size)(at)
-    degrees = list(_degrees((axes**2) @ weights / c))
-    highest_degree = max(map(len, degrees), default=0)
-    # E He_n(z) mu_0 = loading_sd^n F_n
-    hermite_F = (hermevander(a_rule.nodes, highest_degree) * a_rule.weights[:, None]).T @ mu0
+    powers = np.arange(loading_nodes)
+    # E He_n(z) mu_0 = loading_sd^n F_n, for normalised He_n
+    normalised = hermevander(a_rule.nodes, loading_nodes - 1) * np.exp(-gammaln(powers + 1) / 2)
+    hermite_F = (normalised * a_rule.weights[:, None]).T @ mu0
     unit = axes / np.where(loading_sd > 0, loading_sd, 1.0)
     functions = [
-        hermite_F[len(n)] * unit[list(n)].prod(axis=0) / _root_of_factorials(n) for n in degrees
+        hermite_F[len(n)] * unit[list(n)].prod(axis=0) * _root_of_multinomial(n)
+        for n in _degrees((axes**2) @ weights / c)
     ]
-    return np.array(functions).reshape(len(functions), len(weights)), a_rule.weights @ mu0**2
+    of_labels = (unit**2).sum(axis=0)  # share of the variance of s.x
+    mean_square = (hermite_F**2 * of_labels ** powers[:, None]).sum(axis=0)
+    mean_square += hermite_F[1] ** 2 * (1 - of_labels)
+    return np.array(functions).reshape(len(functions), len(weights)), mean_square
 
 
 def _degrees(loading_sizes: Array) -> Iterator[tuple[int, ...]]:
@@ -344,14 +378,17 @@ def _degrees(loading_sizes: Array) -> Iterator[tuple[int, ...]]:
     least_term = smallest_term * term_shares.max() ** 2
     for degree in range(2, highest_degree + 1):
         for term_axes in combinations_with_replacement(range(len(loading_sizes)), degree):
-            multinomial = factorial(degree) / _root_of_factorials(term_axes) ** 2
-            if multinomial * term_shares[list(term_axes)].prod() > least_term:
+            if (
+                _root_of_multinomial(term_axes) ** 2 * term_shares[list(term_axes)].prod()
+                > least_term
+            ):
                 yield term_axes
 
 
-def _root_of_factorials(term_axes: tuple[int, ...]) -> float:
-    """Root of the product of n_k!."""
-    return float(np.sqrt(prod(factorial(term_axes.count(k)) for k in set(term_axes))))
+def _root_of_multinomial(term_axes: tuple[int, ...]) -> float:
+    """Root of n! over the product of n_k!."""
+    counts = [factorial(term_axes.count(k)) for k in set(term_axes)]
+    return float(np.sqrt(factorial(len(term_axes)) / prod(counts)))
 
 
 def _leading(functions: Array, weights: Array, dimension: float, noise: float) -> Array:

@@ -191,13 +191,13 @@ def test_an_optimum_at_the_edge_is_noted(capsys):
 
 
 def test_an_optimum_beside_unsolved_values_is_noted(capsys):
-    """At d = 250 penalties around .3 have no answer, which is not the edge of the range."""
-    line = "--student relu --target he1+he2/2 --alpha0 2 --eta 1.5 --alpha 2 --theory network"
-    assert theory(f"optimum {line} --dimension 250") == 0
+    """At d = 200 penalties below .4 have no answer, which is not the edge of the range."""
+    line = "--student relu --target he1+he2/2 --alpha0 1 --eta 2 --alpha 2 --theory network"
+    assert theory(f"optimum {line} --dimension 200") == 0
     noted = capsys.readouterr().err
     assert "the best lam is beside values that were not solved, at which the test error" in noted
     assert "edge of the range" not in noted
-    assert theory(f"curve {line} --dimension 250 --lam .3") == 1
+    assert theory(f"curve {line} --dimension 200 --lam .3") == 1
     assert "(take the limit, without --dimension, a larger dimension" in capsys.readouterr().err
 
 

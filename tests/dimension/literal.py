@@ -20,12 +20,17 @@ def grid(sizes):
     return nodes, np.array([np.prod(w) for w in product(*[w for _, w in rules])])
 
 
+def root_of(matrix):
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
+
+
 class Literal:
     """Network of one kind of neurons at a dimension d, or in the limit, with ``sizes`` of nodes
     along the labels' coordinates, e_perp and b, and ``loading`` nodes along as many directions.
 
-    ``uncorrected`` equations are without (23.8)-(23.10), and have special directions twice: in the
-    bulk and among the loadings, in V1 and in V_s."""
+    ``uncorrected`` equations are without (23.8)-(23.10), have special directions twice, in the bulk
+    and among the loadings, in V1 and in V_s, and functions of all loadings."""
 
     def __init__(
         self, model, d, sizes=(12, 12, 6), loading=(7, 5, 5), with_b=True, uncorrected=False
@@ -80,15 +85,16 @@ class Literal:
         target = model.target
         arguments = (component,) if hasattr(target, "values") else E[: target.dimension]
         x = np.vstack([basis.T @ E + rest @ others[:-1], others[-1:]])
+        self.turned = np.zeros((n + 1, n + 1))  # from (u, zeta, b) to labels' coordinates, others
+        self.turned[:D, :n], self.turned[D:n, :n], self.turned[n, n] = basis, rest.T, 1.0
+        self.labels = D
         return x, np.asarray(target(*arguments), dtype=float)
 
     def moments(self, model, x, C, second, loading):
         """Averages over loadings, and the members' functions.  Eqs. (23.3)-(23.5)"""
-        values, vectors = np.linalg.eigh(C)
-        root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
-        leading = np.linalg.eigh(root @ second @ root)[1][:, ::-1][:, : len(loading)]
+        axes, kept = self.axes(C, second, len(loading))
         z, share = grid(loading)
-        s = root @ leading @ z / np.sqrt(self.d)
+        s = axes @ z / np.sqrt(self.d)
         r, c = float(np.ravel(model.r)[0]), float(np.ravel(model.c)[0])
         c -= 0 if self.uncorrected else ((len(x) - 1) * c + self.bb) / self.d
         at = r * x[0] + s.T @ x
@@ -99,8 +105,15 @@ class Literal:
         columns = np.array([found.mean, found.first / np.sqrt(c), square, by_norm])
         mu0, mu1, square, by_norm = CubicSpline(knots, columns, axis=1)(at)
         self.mu1, mean = share @ mu1, share @ mu0
-        self.mu2sq = share @ square - share @ mu0**2 - c * self.mu1**2
-        members = np.sqrt(share)[:, None] * (mu0 - mean - z.T @ ((z * share) @ mu0))
+        # the others are averaged over; of these degree 1 alone is no noise
+        shares = share.reshape(np.prod(loading[:kept]), -1)
+        z_kept = z[:kept].reshape(kept, *shares.shape)[:, :, 0]
+        of_labels, inner = shares.sum(axis=1), shares / shares.sum(axis=1)[:, None]
+        known = np.einsum("ij,ijn->in", inner, mu0.reshape(*shares.shape, -1))
+        square_of_others = (((z[kept:] * share) @ mu0) ** 2).sum(axis=0)
+        self.mu2sq = share @ square - of_labels @ known**2 - square_of_others - c * self.mu1**2
+        of_one = z_kept.T @ ((z_kept * of_labels) @ known)
+        members = np.sqrt(of_labels)[:, None] * (known - mean - of_one)
         self.kernel = members  # K_2(x, x') = members(x) . members(x')
         special = np.insert(self.mu1 * x, 1, share @ by_norm, axis=0)
         if not np.isfinite(self.d):
@@ -118,6 +131,21 @@ class Literal:
         sd = np.sqrt(2 * max(c**2 * self.d / D - self.bb**2 / self.d, bulk**2) / self.d)
         self.by_length = 0.0 * mean if self.uncorrected else sd * (share @ by_norm)
         self.noise = model.labels.variance
+
+    def axes(self, C, second, count):
+        """Roots of the loadings' covariance, (n + 1, ``count``), and the number of their columns
+        of which functions are regressors: the first, which alone reach the labels' coordinates."""
+        if self.uncorrected:
+            root = root_of(C)
+            leading = np.linalg.eigh(root @ second @ root)[1][:, ::-1][:, :count]
+            return root @ leading, count
+        D, C = self.labels, self.turned @ C @ self.turned.T
+        second = self.turned @ second @ self.turned.T
+        first = np.vstack([root_of(C[:D, :D]), C[D:, :D] @ np.linalg.inv(root_of(C[:D, :D]))])
+        first = first @ np.linalg.eigh(first.T @ second @ first)[1][:, ::-1]
+        others = np.zeros((len(C), len(C) - D))
+        others[D:] = root_of(C[D:, D:] - first[D:] @ first[D:].T)
+        return self.turned.T @ np.hstack([first, others]), D
 
     def data(self, W, with_leverage):
         """Averages of phi phi^T with weights W of the nodes, over the lengths of inputs as well,

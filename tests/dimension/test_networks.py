@@ -40,8 +40,8 @@ def test_shift_of_a_limit_is_that_of_the_network_at_a_thousand():
     model, at = network("e6")
     limit, there = solve(model, **at), solve(replace(model, dimension=1000.0), **at)
     assert limit.finite_size_shift == pytest.approx(there.test_error / limit.test_error - 1)
-    assert limit.finite_size_shift == pytest.approx(-0.4179, abs=1e-3)
-    assert any("finite_size_shift -42%" in note for note in limit.notes)
+    assert limit.finite_size_shift == pytest.approx(-0.4111, abs=1e-3)
+    assert any("finite_size_shift -41%" in note for note in limit.notes)
     assert there.finite_size_shift == 0
     curve = learning_curve(model, alpha=[2.0], lam=[0.1], notes=True)
     assert curve.finite_size_shift.item() == pytest.approx(limit.finite_size_shift)
@@ -174,9 +174,9 @@ def test_a_noise_direction_with_most_of_the_variance_of_the_bulk():
 
 def test_rows_that_vary_more_with_noise_than_with_the_labels():
     """2.4 times as much; the training error, simulated 2.3 +- .9 % above the limit at d = 500 and
-    .3 +- .6 % at 1000, would be 2.9 and 1.6 % below it."""
+    .3 +- .6 % at 1000, would be 1.6 % below it at 500, and is .8 % below it at 1000."""
     step = GradientStep(student="relu", target="he1 + he2/2", alpha0=2, eta=2)
-    near, far = (solve(step.network(beta=3.0, dimension=d), **AT) for d in (1000, 3000))
+    near, far = (solve(step.network(beta=3.0, dimension=d), **AT) for d in (500, 1000))
     assert near.status is Status.NOISY_ROWS
     assert np.isnan(near.train_error)
     assert far.converged
@@ -184,7 +184,7 @@ def test_rows_that_vary_more_with_noise_than_with_the_labels():
 
 def test_a_training_error_that_falls_by_noise_is_flagged():
     """At alpha = .3 and .5 it is simulated at .2745 +- .0032 and .3016 +- .0020 (400 and 700 draws
-    in numpy), where this theory would have .2611 and .2944, and the limit .2710 and .3026."""
+    in numpy), where this theory would have .2619 and .2958, and the limit .2710 and .3026."""
     step = GradientStep(student="relu", target="he1 + he2/2", alpha0=2, eta=1.2, noise=0.1)
     for alpha in (0.3, 0.5):
         point = solve(step.network(beta=1.0, dimension=200), alpha=alpha, lam=0.2)
@@ -192,14 +192,54 @@ def test_a_training_error_that_falls_by_noise_is_flagged():
         assert np.isnan(point.train_error)
 
 
-def test_a_leverage_far_from_its_start_is_that_of_positive_responses():
+def test_a_leverage_far_from_its_start_is_that_of_positive_responses(monkeypatch):
     """Few samples, a penalty near 0 and d = 40, where 1 + V + V_s of another solution is negative
-    at 668 of 1301 nodes."""
+    at 668 of 1301 nodes.  Networks have 40 +- 4 (1500 draws): the point is flagged."""
     step = GradientStep(student="tanh", target="sin", alpha0=1, eta=6)
     at = {"alpha": 0.3, "lam": 1e-6, "quadrature_tol": 0.02}
+    assert solve(step.network(beta=1.0, dimension=40), **at).status is Status.RARE_FEATURES
+    monkeypatch.setattr("replica.dimension.evaluate_network.MOST_VARIANCE", np.inf)
     point = solve(step.network(beta=1.0, dimension=40), **at)
-    # 1.16775 on 22 789 nodes; plain iteration has 1.1501 to 1.1572 on coarse ones
-    assert point.test_error == pytest.approx(1.16775, abs=1e-3)
+    # 1.17032 on 11 223 nodes
+    assert point.test_error == pytest.approx(1.17032, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("student", "at", "simulated", "is_flagged"),
+    [
+        ("he3", (200, 2.0, 0.05), (0.6388, 0.0090), True),
+        ("he3", (400, 2.0, 0.05), (0.5808, 0.0071), True),
+        ("he2", (400, 2.0, 1.0), (0.6204, 0.0034), False),
+        ("relu", (200, 0.5, 0.05), (0.4438, 0.0077), False),
+    ],
+)
+def test_rare_large_features(student, at, simulated, is_flagged):
+    """Simulated (30 draws at d = 200, 16 at 400); of He_3 this theory would have .551, 14 and 5 %
+    less.  Fourth cumulants of the noise are 90, 12 and 1 times the square of its variance."""
+    dimension, alpha, lam = at
+    eta = 0.5 if student == "he2" else 1.0
+    step = GradientStep(student=student, target="sin", alpha0=2, eta=eta)
+    point = solve(step.network(beta=1.0, dimension=dimension), alpha=alpha, lam=lam)
+    assert (point.status is Status.RARE_FEATURES) == is_flagged
+    error, stderr = simulated
+    assert is_flagged or point.test_error == pytest.approx(error, abs=3 * stderr)
+
+
+@pytest.mark.parametrize(
+    ("student", "target", "steps", "at", "simulated"),
+    [
+        ("gelu", "he1+he3/6", [(1, 1.5), (2, 0.5)], (400, 0.5), (0.8629, 0.0065)),
+        ("gelu", "he1+he3/6", [(1, 1.5), (2, 0.5)], (400, 2.0), (0.7962, 0.0061)),
+        ("relu", "he1+he2/2", [(1, 1.5), (2, 0.5)], (300, 2.0), (0.9066, 0.0067)),
+        ("gelu", "he1+he2/2", [(1, 1.5), (2, 0.5)], (300, 2.0), (0.8388, 0.0062)),
+    ],
+)
+def test_functions_of_what_varies_with_noise_are_of_no_use(student, target, steps, at, simulated):
+    """lam = 1, in 100 draws at d = 400 and 40 at 300.  With functions of the loadings on the noise
+    as well, errors would be 3 to 6 % less."""
+    step = GradientStep(student=student, target=target, steps=steps)
+    point = solve(step.network(beta=1.0, dimension=at[0]), alpha=at[1], lam=1.0)
+    assert point.test_error == pytest.approx(simulated[0], abs=2 * simulated[1])
 
 
 def test_a_test_error_that_crosses_its_limit_is_no_noise():
@@ -226,9 +266,9 @@ def test_rows_of_few_directions():
         solve_readouts(one, *at, guess).errors.train.item() / errors.train.item() - 1
         for one in (table, replace(table, products=np.inf))
     ]
-    np.testing.assert_allclose(changes, [0.00689, -0.00281], atol=1e-4)
+    np.testing.assert_allclose(changes, [0.00379, -0.00580], atol=1e-4)
     point = solve(replace(model, dimension=2000.0), alpha=1.0, lam=10.0)
-    assert point.test_error == pytest.approx(1.075787, rel=1e-4)
+    assert point.test_error == pytest.approx(1.075894, rel=1e-4)
 
 
 @pytest.mark.parametrize(

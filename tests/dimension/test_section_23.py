@@ -80,14 +80,14 @@ def arrays(at):
 @pytest.mark.parametrize(
     ("name", "dimension", "test", "train"),
     [
-        ("f1", 400, 2.189876, 0.743943),
-        ("f1", 1000, 2.378461, 0.823692),
-        ("e6", 1000, 1.569017, 0.503403),
-        ("c7", 1000, 3.110153, 1.029290),
+        ("f1", 400, 2.193133, 0.745135),
+        ("f1", 1000, 2.378758, 0.823820),
+        ("e6", 1000, 1.586994, 0.509345),
+        ("c7", 1000, 3.131864, 1.035920),
         ("f2", 1000, 1.484708, 0.536836),
-        *slow(("f1", 2000, 2.465921, 0.860656), ("f1", 14000, 2.556335, 0.898935),
-                ("e6", 400, 1.275792, 0.398122), ("e6", 4000, 2.126837, 0.698339),
-                ("e6", 14000, 2.479412, 0.822363), ("a12", 1000, 3.471284, 0.437572)),
+        *slow(("f1", 2000, 2.465968, 0.860685), ("f1", 14000, 2.556343, 0.898939),
+                ("e6", 400, 1.332868, 0.415944), ("e6", 4000, 2.127964, 0.698737),
+                ("e6", 14000, 2.479440, 0.822375), ("a12", 1000, 3.535859, 0.437991)),
     ],
 )  # fmt: skip
 def test_reference_numbers(name, dimension, test, train):
@@ -112,9 +112,9 @@ def test_equations_without_corrections(name, test, train):
     ("name", "dimension", "test", "train"),
     [
         # relative to the limit in percent
-        ("a5", 1000, -3.65, None),
+        ("a5", 1000, -3.51, None),
         ("f10", 1000, -1.88, -3.40),
-        pytest.param("a12", 1000, 6.18, None, marks=pytest.mark.slow),
+        pytest.param("a12", 1000, 8.14, None, marks=pytest.mark.slow),
         pytest.param("f10", 400, -3.87, -7.43, marks=pytest.mark.slow),
     ],
 )
@@ -156,19 +156,23 @@ def test_without_leverage():
     """Section 23: f1 2.378776 at d = 1000 with all directions in the bulk, too."""
     model, at = network("f1")
     found = ridge.solve_points(table_at_dimension(model, 1000.0, 0), *arrays(at))
-    assert found.errors.test[0] == pytest.approx(2.375270, rel=1e-4)
+    assert found.errors.test[0] == pytest.approx(2.375611, rel=1e-4)
 
 
 def test_functions_of_loadings_are_the_kernel_of_the_members():
-    """By degree, with Hermite functions, or by nodes of the loadings, without degree 1."""
+    """By degree, with Hermite functions, or by nodes of the loadings on the labels' coordinate,
+    without degree 1, where the student's means are over the other loadings."""
     model, _ = network("c7")
     table = loaded_table(model, 300.0, Sizes(4, 4, 5, 1))
     rows, kappa = table.covariance, table.kappa[:, ::7]
-    z, share = grid((15, 15, 15))
-    s = np.linalg.cholesky(rows.loading_covariance) @ z / np.sqrt(300)
+    (z,), share = grid((15,))
+    C = rows.loading_covariance / 300
+    along = C[0] / C[0, 0] ** 0.5  # of the label's coordinate
+    rest = np.einsum("in,ij,jn->n", kappa, C - np.outer(along, along), kappa)
     u = model.r * rows.coordinates[:, 0] @ kappa[:-1]
-    mu0 = model.student.moments(u + s.T @ kappa, float(table.c[0])).mean
-    members = mu0 - share @ mu0 - z.T @ ((z * share) @ mu0)
+    at = u + np.outer(z, along @ kappa)
+    mu0 = model.student.moments(at, float(table.c[0]) + rest + 0 * at).mean
+    members = mu0 - share @ mu0 - np.outer(z, (z * share) @ mu0)
     np.testing.assert_allclose(share @ mu0, table.offsets[0, ::7], rtol=1e-5)
     of_members = members.T @ (share[:, None] * members)
     of_functions = table.offsets[1:, ::7].T @ table.offsets[1:, ::7]
