@@ -27,8 +27,8 @@ from .tabulate import LoadedTable, loaded_rows, table_at_dimension
 # Where this variance is more than twice that of the coordinates, errors are right if the training
 # error moves from the limit as the test error does, up to 1.4 times as far.  Where it falls
 # farther, it is 3 and 4 standard errors off at d = 300 and 500; and at d = 200 up to 4 where it
-# falls by 2 to 6 % as the test error rises, which is up to 6 off there.  A training error that moves
-# by less than 1.5 % is within that of simulation, as others are.
+# falls by 2 to 6 % as the test error rises, which is up to 6 off there.  A training error that
+# moves by less than 1.5 % is within that of simulation, as others are.
 LARGEST_SHARE, LARGEST_NOISE, FARTHEST, LEAST_SHIFT = 0.4, 2.0, 2.0, 0.015
 # Variance of the responses that rare large features make: from .02 to .2 test errors are 4 to 50 %
 # off (He_3, cube, exp, He_2 at d = 200 and 400), below up to 3 %.

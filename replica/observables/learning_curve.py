@@ -103,8 +103,9 @@ def learning_curve(
         loss_error and train_loss for a loss other than the square, classification_error where
         labels are +-1, trained_bias where one is trained, readout_variance of a given layer, and
         at_edge where the best is searched, as of an optimum.  Points that did not converge have NaN
-        errors.  Where errors of a given layer or of features may be off, ``noted`` is True and
-        ``note`` says why; a warning is logged, with the numbers of samples.
+        errors.  Where errors of a given layer or of features may be off, ``noted`` is True, of
+        training errors of features ``noted_training``, and ``note`` says why; a warning is logged,
+        with the numbers of samples.
 
     Raises
     ------

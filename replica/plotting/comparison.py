@@ -113,7 +113,7 @@ def plot_comparison(
             label = f"{'' if theories else in_words(error_name) + ', '}{simulated} {bars_text}"
             label += f", theory: {theory_name}" * bool(theory_name)
             figure_elements.draw_points(ax, [], [], [], label=label, **look)
-    figure.mark_noted(theory_points)
+    figure.mark_noted(theory_points, [figure.name])
     return figure.finish(errors, difference_panels)
 
 

@@ -78,8 +78,8 @@ class LineFigure(NamedTuple):
                 self.draw_line(line, error_name, few, label=label)
         self._draw_bands()
         self._mark_exceptions()
-        self.mark_noted(self.curve)
-        self._draw_fits()
+        self.mark_noted(self.curve, errors)
+        self._draw_fits(errors)
 
     def _draw_bands(self) -> None:
         """Shade two standard errors over rows around each line, if there are any."""
@@ -111,37 +111,33 @@ class LineFigure(NamedTuple):
         if unknown.any():
             self.ax.plot([], [], "x", color="0.3", label="not converged")
 
-    def _is_noted(self, curve: "xarray.Dataset") -> Any:
-        """Whether each point of a data set has a note that its errors may be off."""
-        return curve.get("noted", curve[self.name] * 0) > 0  # NaN of a point taken out
-
-    def mark_noted(self, curve: "xarray.Dataset") -> None:
-        """Draw open the points of a data set whose errors may be off, as a note says."""
-        if not (noted_marks := self._is_noted(curve)).any():
-            return
-        for line in self.lines:
-            values = curve[self.name].where(noted_marks).sel(line.at)
+    def mark_noted(self, curve: "xarray.Dataset", errors: Sequence[str]) -> None:
+        """Draw open the points of a data set whose ``errors`` may be off, as a note says."""
+        noted_of_errors = {name: _is_noted(curve, name) for name in errors}
+        noted_errors = [name for name in errors if noted_of_errors[name].any()]
+        for name, line in product(noted_errors, self.lines):
+            values = curve[name].where(noted_of_errors[name]).sel(line.at)
             figure_elements.draw_noted(self.ax, curve[self.abscissa], values, color=line.colour)
-        figure_elements.draw_noted(self.ax, [], [], color="0.3", label="may be off: see its note")
+        if noted_errors:
+            label = "may be off: see its note"
+            figure_elements.draw_noted(self.ax, [], [], color="0.3", label=label)
 
-    def _draw_fits(self) -> None:
+    def _draw_fits(self, errors: Sequence[str]) -> None:
         """Draw errors of fits to random rows where those of the theory have a note, or are not
-        known; training errors of fits everywhere, as notes of points are on the others."""
-        fitted = f"fitted_{self.name}"
-        if fitted not in self.curve:
-            return
-        is_drawn = self.curve[self.name].isnull() | self._is_noted(self.curve)
-        is_drawn |= self.name.startswith("train")
-        is_drawn &= self.curve[fitted].notnull()
-        if not is_drawn.any():
-            return
-        fits = self.curve[[fitted, f"{fitted}_stderr"]].where(is_drawn)
+        known."""
         draw = partial(figure_elements.draw_points, self.ax, marker="D")
-        for line in self.lines:
+        drawn_errors = dict[str, Any]()
+        for name in (name for name in errors if f"fitted_{name}" in self.curve):
+            is_drawn = self.curve[name].isnull() | _is_noted(self.curve, name)
+            is_drawn &= self.curve[f"fitted_{name}"].notnull()
+            drawn_errors |= {name: is_drawn} if is_drawn.any() else {}
+        for (name, is_drawn), line in product(drawn_errors.items(), self.lines):
+            fits = self.curve[[f"fitted_{name}", f"fitted_{name}_stderr"]].where(is_drawn)
             means, stderr = (values.sel(line.at).values for values in fits.values())
             draw(self.curve[self.abscissa], means, stderr, color=line.colour)
-        label = f"fits to random rows (±{figure_elements.BARS} s.e.)"
-        draw([], [], [], color="0.3", label=label)
+        if drawn_errors:
+            label = f"fits to random rows (±{figure_elements.BARS} s.e.)"
+            draw([], [], [], color="0.3", label=label)
 
     @property
     def colour(self) -> Any:
@@ -342,6 +338,13 @@ def lines_of(curve: "xarray.Dataset", name: str, abscissa: str) -> list[Line]:
     elif len(varying) == 1:
         line_colours = figure_elements.colours([at[varying[0]] for at in line_places])
     return [Line(*line) for line in zip(line_places, labels, line_colours, strict=True)]
+
+
+def _is_noted(curve: "xarray.Dataset", error_name: str) -> Any:
+    """Whether each point of a data set has a note that this error of it may be off."""
+    is_training = error_name.startswith("train") and "noted_training" in curve
+    # NaN of a point taken out
+    return curve.get("noted_training" if is_training else "noted", curve[error_name] * 0) > 0
 
 
 def in_words(error_name: str) -> str:

@@ -166,8 +166,16 @@ def test_training_errors_of_near_copies_of_rows_are_noted(copied, kind, caplog):
     assert not is_noted(point)
     curve = learning_curve(sample, samples=[34, 100], lam=lam, loss=kind)
     assert (TRAINING_DIFFERS in caplog.text) == (copied == 3)
-    drawn = plot_curve(curve, error=train_error).containers[0][0].get_ydata()
-    assert drawn.tolist() == curve[f"fitted_{train_error}"].values.ravel().tolist()
+    fits = curve[f"fitted_{train_error}"].where(curve.noted_training).values.ravel()
+    assert np.isfinite(fits[0]) == (copied == 3)
+    assert (TRAINING_DIFFERS in curve.note.values.ravel()[0]) == (copied == 3)
+    assert not curve.noted.any()
+    if copied == 3:  # drawn with the training error, and open
+        for ax in (plot_curve(curve, error=train_error), plot_curve(curve))[
+            : 1 + (kind == "square")
+        ]:
+            np.testing.assert_array_equal(ax.containers[0][0].get_ydata(), fits)
+            assert "may be off: see its note" in ax.get_legend_handles_labels()[1]
 
 
 @pytest.mark.slow
