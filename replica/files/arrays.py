@@ -217,7 +217,7 @@ class Source(NamedTuple):
             raise self.fault(written_by(f"{self.name}.csv", code, " in UTF-8")) from None
         text_wanted = "U" in self.wanted.kinds  # whose cells may have spaces
         last_words = [] if text_wanted else str(file_table.iloc[-1:, :1].squeeze()).split()
-        if file_table.shape[1] == 1 < len(last_words) and all(map(is_number, last_words)):
+        if file_table.shape[1] == 1 < len(last_words) and any(map(is_number, last_words)):
             raise self.fault(parted_by_spaces(self.path))
         column_names = [str(name) for name in file_table.columns]
         left_out = {place for member in self.without for place in self.places(column_names, member)}
@@ -253,11 +253,11 @@ def written_by(file: str, code: str, of_what: str = "") -> str:
 
 def parted_by_spaces(path: Path) -> str:
     """Advice on a file of text whose cells spaces part, as numpy.savetxt has them."""
-    array_file = str(path.with_suffix(".npy"))
-    loaded = f"numpy.loadtxt({json.dumps(str(path))})"
-    code = f"import numpy; numpy.save({json.dumps(array_file)}, {loaded})"
-    table = f"a table {path.with_suffix('.csv')} with commas between its cells"
-    return f"{table}, or, where spaces part them, {written_by(array_file, code)}"
+    table = str(path.with_name(f"{path.stem}-commas.csv"))
+    how = r'sep=r"\s+", comment="#", header=None'  # line by line
+    cells = f"pandas.read_csv({json.dumps(str(path))}, {how})"
+    code = f"import pandas; {cells}.to_csv({json.dumps(table)}, index=False, header=False)"
+    return written_by(table, code, ", with commas between its cells")
 
 
 def _truth_as_numbers(cells: Any) -> Any:

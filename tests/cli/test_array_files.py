@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from replica.files import Wanted, read_array
@@ -371,10 +372,14 @@ def test_a_table_in_another_encoding_is_made_one_in_utf_8(encoding, packed, caps
 
 
 @pytest.mark.parametrize("name", ["A.txt", "A.dat", "A.csv"])
-def test_text_with_spaces_between_cells_has_the_line_that_writes_an_array(name, capsys):
+def test_text_with_spaces_between_cells_has_the_line_that_writes_a_table(name, capsys):
     np.savetxt(name, NUMBERS, header="a b c")
     run_what_it_says(refusal(capsys, f"readout --features {name} --labels y.npy {POINTS}"))
-    np.testing.assert_array_equal(np.load("A.npy"), NUMBERS)
+    np.testing.assert_array_equal(np.loadtxt("A-commas.csv", delimiter=","), NUMBERS)
+    named = pd.DataFrame({"a": [1, 2], "b": ["yes", "no"]})
+    named.to_csv(name, sep=" ", index=False)
+    run_what_it_says(refusal(capsys, f"readout --features {name} --labels y.npy {POINTS}"))
+    pd.testing.assert_frame_equal(pd.read_csv("A-commas.csv"), named)
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "feather", "xlsx", "json", "pkl"])
