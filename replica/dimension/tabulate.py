@@ -378,10 +378,8 @@ def _degrees(loading_sizes: Array) -> Iterator[tuple[int, ...]]:
     least_term = smallest_term * term_shares.max() ** 2
     for degree in range(2, highest_degree + 1):
         for term_axes in combinations_with_replacement(range(len(loading_sizes)), degree):
-            if (
-                _root_of_multinomial(term_axes) ** 2 * term_shares[list(term_axes)].prod()
-                > least_term
-            ):
+            multinomial = _root_of_multinomial(term_axes) ** 2
+            if multinomial * term_shares[list(term_axes)].prod() > least_term:
                 yield term_axes
 
 
