@@ -74,7 +74,8 @@ class Status(Enum):
     )
     RARE_FEATURES = (
         "not converged: the dimension is too small for a student whose features are rarely very "
-        f"large, as a cube's {_OTHERWISE}"
+        "large, as a cube's (take a larger dimension, or replica-validate simulate: the limit may "
+        "be as far off)"
     )
     FAR_FROM_LIMIT = (
         "not converged: at this dimension errors on reused samples are far from the limit, and by "
