@@ -30,7 +30,8 @@ class Literal:
     along the labels' coordinates, e_perp and b, and ``loading`` nodes along as many directions.
 
     ``uncorrected`` equations are without (23.8)-(23.10), have special directions twice, in the bulk
-    and among the loadings, in V1 and in V_s, and functions of all loadings."""
+    and among the loadings, in V1 and in V_s, and functions of all loadings, also
+    where most of the rows' variance is noise."""
 
     def __init__(
         self, model, d, sizes=(12, 12, 6), loading=(7, 5, 5), with_b=True, uncorrected=False
@@ -46,6 +47,8 @@ class Literal:
         values, vectors = np.linalg.eig(second[:-1, :-1] @ self.C0[np.ix_(F, F)])
         t = np.zeros(len(self.C0))
         t[F] = vectors[:, np.argmax(values.real)].real
+        on_labels = self.turned[: self.labels, :-1] @ t[F]
+        self.of_labels = on_labels @ on_labels / (t @ t)
         size = t @ self.C1 @ t
         self.Fb, self.bb = self.C1 @ t / np.sqrt(size), t @ self.C2 @ t / size
         if not with_b:
@@ -135,7 +138,7 @@ class Literal:
     def axes(self, C, second, count):
         """Roots of the loadings' covariance, (n + 1, ``count``), and the number of their columns
         of which functions are regressors: the first, which alone reach the labels' coordinates."""
-        if self.uncorrected:
+        if self.uncorrected or self.of_labels > 0.6:
             root = root_of(C)
             leading = np.linalg.eigh(root @ second @ root)[1][:, ::-1][:, :count]
             return root @ leading, count

@@ -50,6 +50,11 @@ SETTINGS = {
         5.0,
         dict(alpha=0.5, lam=0.01),
     ),
+    "noisy": (
+        GradientStep(student="gelu", target="he1+he2/2", steps=[(1, 1.5), (2, 0.5)]),
+        1.0,
+        dict(alpha=2.0, lam=1.0),
+    ),
     "f10": (
         GradientStep(
             student="relu", target="sin(z1) + cos(z2)", inputs=TWO_LAWS, steps=[(3, 1), (3, 1)],
@@ -80,14 +85,14 @@ def arrays(at):
 @pytest.mark.parametrize(
     ("name", "dimension", "test", "train"),
     [
-        ("f1", 400, 2.193133, 0.745135),
-        ("f1", 1000, 2.378758, 0.823820),
-        ("e6", 1000, 1.586994, 0.509345),
-        ("c7", 1000, 3.131864, 1.035920),
+        ("f1", 400, 2.189876, 0.743943),
+        ("f1", 1000, 2.378461, 0.823692),
+        ("e6", 1000, 1.569017, 0.503403),
+        ("c7", 1000, 3.110153, 1.029290),
         ("f2", 1000, 1.484708, 0.536836),
-        *slow(("f1", 2000, 2.465968, 0.860685), ("f1", 14000, 2.556343, 0.898939),
-                ("e6", 400, 1.332868, 0.415944), ("e6", 4000, 2.127964, 0.698737),
-                ("e6", 14000, 2.479440, 0.822375), ("a12", 1000, 3.535859, 0.437991)),
+        *slow(("f1", 2000, 2.465921, 0.860656), ("f1", 14000, 2.556335, 0.898935),
+                ("e6", 400, 1.275792, 0.398122), ("e6", 4000, 2.126837, 0.698339),
+                ("e6", 14000, 2.479412, 0.822363), ("a12", 1000, 3.471284, 0.437572)),
     ],
 )  # fmt: skip
 def test_reference_numbers(name, dimension, test, train):
@@ -112,9 +117,9 @@ def test_equations_without_corrections(name, test, train):
     ("name", "dimension", "test", "train"),
     [
         # relative to the limit in percent
-        ("a5", 1000, -3.51, None),
+        ("a5", 1000, -3.65, None),
         ("f10", 1000, -1.88, -3.40),
-        pytest.param("a12", 1000, 8.14, None, marks=pytest.mark.slow),
+        pytest.param("a12", 1000, 6.18, None, marks=pytest.mark.slow),
         pytest.param("f10", 400, -3.87, -7.43, marks=pytest.mark.slow),
     ],
 )
@@ -126,7 +131,7 @@ def test_effects_of_other_settings(name, dimension, test, train):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "sizes"), [("c7", (24, 24, 5))])
+@pytest.mark.parametrize(("name", "sizes"), [("c7", (24, 24, 5)), ("noisy", (24, 24, 5))])
 def test_equations_as_they_stand(name, sizes):
     """With the leverage, and without it by the solver of ridge regression: a table of the functions
     of loadings, at the price of m, is one that it takes."""
@@ -156,27 +161,29 @@ def test_without_leverage():
     """Section 23: f1 2.378776 at d = 1000 with all directions in the bulk, too."""
     model, at = network("f1")
     found = ridge.solve_points(table_at_dimension(model, 1000.0, 0), *arrays(at))
-    assert found.errors.test[0] == pytest.approx(2.375611, rel=1e-4)
+    assert found.errors.test[0] == pytest.approx(2.375270, rel=1e-4)
 
 
-def test_functions_of_loadings_are_the_kernel_of_the_members():
-    """By degree, with Hermite functions, or by nodes of the loadings on the labels' coordinate,
-    without degree 1, where the student's means are over the other loadings."""
-    model, _ = network("c7")
+@pytest.mark.parametrize("name", ["c7", "noisy"])
+def test_functions_of_loadings_are_the_kernel_of_the_members(name):
+    """By degree, with Hermite functions, or by nodes of the loadings, without degree 1: of all
+    loadings, or of those on the label's coordinate, with means of the student over the others."""
+    model, _ = network(name)
     table = loaded_table(model, 300.0, Sizes(4, 4, 5, 1))
     rows, kappa = table.covariance, table.kappa[:, ::7]
-    (z,), share = grid((15,))
-    C = rows.loading_covariance / 300
-    along = C[0] / C[0, 0] ** 0.5  # of the label's coordinate
-    rest = np.einsum("in,ij,jn->n", kappa, C - np.outer(along, along), kappa)
+    z, share = grid((15, 15, 15) if name == "c7" else (15,))
+    root = np.linalg.cholesky(rows.loading_covariance / 300)
+    of_all, along = root @ root.T, root[:, : len(z)]
+    rest = np.einsum("in,ij,jn->n", kappa, of_all - along @ along.T, kappa)
     u = model.r * rows.coordinates[:, 0] @ kappa[:-1]
-    at = u + np.outer(z, along @ kappa)
+    at = u + (along @ z).T @ kappa
     mu0 = model.student.moments(at, float(table.c[0]) + rest + 0 * at).mean
-    members = mu0 - share @ mu0 - np.outer(z, (z * share) @ mu0)
+    members = mu0 - share @ mu0 - z.T @ ((z * share) @ mu0)
     np.testing.assert_allclose(share @ mu0, table.offsets[0, ::7], rtol=1e-5)
     of_members = members.T @ (share[:, None] * members)
     of_functions = table.offsets[1:, ::7].T @ table.offsets[1:, ::7]
     assert np.abs(of_functions - of_members).max() < 2e-3 * np.abs(of_members).max()
+    assert (rows.useful_loadings == 3) == (name == "c7")
 
 
 @pytest.mark.parametrize("name", ["f1", "c7", "f2"])
