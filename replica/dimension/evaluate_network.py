@@ -31,7 +31,7 @@ from .tabulate import LoadedTable, loaded_rows, table_at_dimension
 # moves by less than 1.5 % is within that of simulation, as others are.
 LARGEST_SHARE, LARGEST_NOISE, FARTHEST, LEAST_SHIFT = 0.4, 2.0, 2.0, 0.015
 # Variance of the responses that rare large features make: from .02 to .2 test errors are 4 to 50 %
-# off (He_3, cube, exp, He_2 at d = 200 and 400), below up to 3 %.
+# off (He_3, cube, He_2 at d = 200 and 400; of exp(x) up to 170 %), below up to 3 %.
 MOST_VARIANCE = 0.02
 CHUNK = 2**19  # points times nodes handled at once: 4 MB an array
 

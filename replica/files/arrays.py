@@ -13,7 +13,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from importlib import import_module
 from io import BufferedIOBase
 from pathlib import Path
@@ -216,8 +216,7 @@ class Source(NamedTuple):
             code = f'import gzip; {write_call}({opened}, encoding="{encoding}").read())'
             raise self.fault(written_by(f"{self.name}.csv", code, " in UTF-8")) from None
         text_wanted = "U" in self.wanted.kinds  # whose cells may have spaces
-        last_words = [] if text_wanted else str(file_table.iloc[-1:, :1].squeeze()).split()
-        if file_table.shape[1] == 1 < len(last_words) and any(map(is_number, last_words)):
+        if file_table.shape[1] == 1 and not text_wanted and _has_words(file_table.iloc[:, 0]):
             raise self.fault(parted_by_spaces(self.path))
         column_names = [str(name) for name in file_table.columns]
         left_out = {place for member in self.without for place in self.places(column_names, member)}
@@ -253,11 +252,29 @@ def written_by(file: str, code: str, of_what: str = "") -> str:
 
 def parted_by_spaces(path: Path) -> str:
     """Advice on a file of text whose cells spaces part, as numpy.savetxt has them."""
-    table = str(path.with_name(f"{path.stem}-commas.csv"))
-    how = r'sep=r"\s+", comment="#", header=None'  # line by line
+    table = str(path.with_name(f"{path.name.partition('.')[0]}-commas.csv"))
+    first = second = ""
+    opener: Any = gzip.open if path.suffix == ".gz" else open
+    with suppress(OSError), opener(path, "rt", errors="replace") as lines:
+        first, second = lines.readline(), lines.readline()
+    how = r'sep=r"\s+", dtype=str, keep_default_na=False'
+    how += ', comment="#"' * first.startswith("#")
+    # names of columns are a line as others, but of R, which has none for the numbers of its rows
+    is_of_r = len(first.split()) + 1 == len(second.split()) and not first.startswith("#")
+    how += ", header=None" * (not is_of_r)
     cells = f"pandas.read_csv({json.dumps(str(path))}, {how})"
-    code = f"import pandas; {cells}.to_csv({json.dumps(table)}, index=False, header=False)"
+    header = ", header=False" * (not is_of_r)
+    code = f"import pandas; {cells}.to_csv({json.dumps(table)}, index=False{header})"
     return written_by(table, code, ", with commas between its cells")
+
+
+def _has_words(cells: Any) -> bool:
+    """True if the cells of a column have several words each, as many in all, one of them a number
+    in the last."""
+    words = cells.astype(str).str.split()
+    counts = words.str.len()
+    is_table = len(words) > 0 and counts.nunique() == 1 and counts.iloc[0] > 1
+    return bool(is_table) and any(map(is_number, words.iloc[-1]))
 
 
 def _truth_as_numbers(cells: Any) -> Any:

@@ -149,7 +149,7 @@ def to_tex(
         *(rf"{row} \\" for row in body_rows),
         r"\bottomrule",
         r"\end{tabular}",
-        *(f"% {letter} {note}" for note, letter in letters.items()),
+        *(f"% {letter}: {note}" for note, letter in letters.items()),
     ]
     return "\n".join(tex_lines) + "\n"
 

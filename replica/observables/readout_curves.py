@@ -122,7 +122,8 @@ ERRORS_OFF = (
     FEW_NEURONS,
     BEYOND_ROWS,
     BEYOND_STRATA,
-)  # notes that errors may be
+)  # notes that errors may be; and training errors
+TRAINING_OFF = FEW_DEGREES, BEYOND_ROWS, BEYOND_STRATA, TRAINING_DIFFERS
 
 
 def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
@@ -268,17 +269,19 @@ def notes_on(model: Given, dataset: Any) -> list[str]:
 
 def with_noted(model: Given, dataset: Any) -> Any:
     """A curve with the variables ``noted``, whether a note says that the errors of a point may be
-    off, of rows ``noted_training``, whether one says so of its training error, and ``note``, their
-    words."""
+    off, ``noted_training``, whether one says so of its training error, and ``note``, their words.
+    """
     dims, notes_of_points = dataset.converged.dims, notes_of(model, dataset)
     notes = [note for note in (*ERRORS_OFF, TRAINING_DIFFERS) if note in notes_of_points]
     has_note = np.array([dataset.converged & notes_of_points[note] for note in notes])
     words = ["; ".join(itertools.compress(notes, at)) for at in has_note.reshape(len(notes), -1).T]
     note_of_points = np.reshape(words, dataset.converged.shape)
-    dataset = dataset.assign(note=(dims, note_of_points))
-    if TRAINING_DIFFERS in notes:
-        dataset, has_note = dataset.assign(noted_training=(dims, has_note[-1])), has_note[:-1]
-    return dataset.assign(noted=(dims, has_note.any(axis=0)))
+    of_new, of_training = (
+        has_note[np.isin(notes, names)].any(axis=0) for names in (ERRORS_OFF, TRAINING_OFF)
+    )
+    return dataset.assign(
+        noted=(dims, of_new), noted_training=(dims, of_training), note=(dims, note_of_points)
+    )
 
 
 def notes_of_sample(model: Given) -> list[str]:

@@ -233,7 +233,7 @@ def samples_needed(
     # the number tried below the answer counts, too: with more samples a note ends
     nearby_tried = slice(max(nearest_tried - 1, 0), nearest_tried + 1)
     noted = notes_of(model, solved_curve)
-    for note in (MOST_FREQUENT, TRAINING_DIFFERS):  # one on the error to reach follows
+    for note in (MOST_FREQUENT, TRAINING_DIFFERS):  # notes on the error to reach follow
         noted.pop(note, None)
     if has_fits(solved_curve).any():  # far from the answer none are made
         noted.pop(NO_FITS, None)

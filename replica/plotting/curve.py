@@ -342,9 +342,8 @@ def lines_of(curve: "xarray.Dataset", name: str, abscissa: str) -> list[Line]:
 
 def _is_noted(curve: "xarray.Dataset", error_name: str) -> Any:
     """Whether each point of a data set has a note that this error of it may be off."""
-    is_training = error_name.startswith("train") and "noted_training" in curve
-    # NaN of a point taken out
-    return curve.get("noted_training" if is_training else "noted", curve[error_name] * 0) > 0
+    noted_name = "noted_training" if error_name.startswith("train") else "noted"
+    return curve.get(noted_name, curve[error_name] * 0) > 0  # NaN of a point taken out
 
 
 def in_words(error_name: str) -> str:

@@ -380,6 +380,9 @@ def test_text_with_spaces_between_cells_has_the_line_that_writes_a_table(name, c
     named.to_csv(name, sep=" ", index=False)
     run_what_it_says(refusal(capsys, f"readout --features {name} --labels y.npy {POINTS}"))
     pd.testing.assert_frame_equal(pd.read_csv("A-commas.csv"), named)
+    Path(name).write_text('"a" "b"\n"1" "C#" NA\n"2" 2 3\n')  # as write.table of R has it
+    run_what_it_says(refusal(capsys, f"readout --features {name} --labels y.npy {POINTS}"))
+    assert Path("A-commas.csv").read_text().split() == ["a,b", "C#,NA", "2,3"]
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "feather", "xlsx", "json", "pkl"])

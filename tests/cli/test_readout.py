@@ -218,7 +218,7 @@ def test_more_samples_than_rows_are_said(caplog):
     assert header.startswith(r"$n$ & $\lambda$ & classification error & test error & train error")
     assert "kappa" not in header  # what the table of a paper has no room for
     assert [r"\rlap{$^a$} \\" in row for row in (within, beyond)] == [False, True]
-    assert note.startswith("% a more samples than rows")
+    assert note.startswith("% a: more samples than rows")
     assert "1 of 2 points, at samples 4000, have more samples than rows" in caplog.text
     caplog.clear()
     assert theory(f"readout {FEATURES} --samples 1000 --lam 1") == 0
