@@ -115,7 +115,7 @@ class SamplesNeeded(Displayed):
         if np.isfinite(self.low):
             band_end = self.high if np.isfinite(self.high) else self.curve.samples.values[-1]
             band_style: dict[str, Any] = {"linewidth": 4, "alpha": 0.5, "color": "0.3"}
-            band_label = f"$n$ of the error ±{BARS} s.e. over test rows"
+            band_label = f"for the error ±{BARS} s.e. over test rows"
             ax.plot([self.low, band_end], 2 * [self.target], label=band_label, **band_style)
         return add_legend(ax)
 

@@ -169,7 +169,7 @@ def test_training_errors_of_near_copies_of_rows_are_noted(copied, kind, caplog):
     fits = curve[f"fitted_{train_error}"].where(curve.noted_training).values.ravel()
     assert np.isfinite(fits[0]) == (copied == 3)
     assert (TRAINING_DIFFERS in curve.note.values.ravel()[0]) == (copied == 3)
-    assert not curve.noted.any()
+    assert not curve.noted.values[0]
     if copied == 3:  # drawn with the training error, and open
         for ax in (plot_curve(curve, error=train_error), plot_curve(curve))[
             : 1 + (kind == "square")
