@@ -17,7 +17,13 @@ from solvers.results import Array, ConvergenceError, Status
 
 from .. import observables
 from ..display import reasons_text, text
-from ..observables import CHANGES, NOTED_SHIFT, NOTHING_LEARNED, SEARCHED_RANGES
+from ..observables import (
+    CHANGES,
+    NOTED_SHIFT,
+    NOTHING_LEARNED,
+    SEARCHED_RANGES,
+    UNKNOWN_SHIFT,
+)
 from ..problem import LabelLaw, Problem, SpikedRandomFeatures
 from ..spectra import Spectrum, spectrum
 from ..steps import reason_not_covered
@@ -105,18 +111,21 @@ def notes_of_curve(
         noted_grid = grid if asked else grid.thinned().with_changes(change_names)
         points_per_model = len(noted_grid.columns["status"]) // len(noted_grid.models)
         noted_models = [model for model in noted_grid.models for _ in range(points_per_model)]
-        noted_points = rows_of(noted_grid.axes, noted_grid.columns | {"model": noted_models})
+        shifts = noted_grid.columns["finite_size_shift"]
+        of_limits = np.where(np.isinf([model.dimension for model in noted_models]), shifts, 0.0)
+        noted_columns = noted_grid.columns | {"finite_size_shift": of_limits, "model": noted_models}
+        noted_points = rows_of(noted_grid.axes, noted_columns)
         network_eta = partial(_network_eta, searched) if "eta" in searched else None
         error_name = observables.headline_error(grid.models[0])
         curve_sentences = [
             change_note(noted_points, axes, error_name, asked, network_eta),
             observables.few_products_note(noted_grid.models, grid.axes["alpha"]),
+            observables.far_below_limit_note(noted_grid.models, shifts),
         ]
     curve_sentences += _price_notes(grid) if asked else []
     alpha_and_lam = ([point[name] for point in noted_points] for name in ("alpha", "lam"))
     curve_sentences.append(observables.large_penalty_note(grid.models[0].reuse, *alpha_and_lam))
-    shifts = noted_grid.columns["finite_size_shift"]
-    return grid, [*filter(None, curve_sentences)], float(shifts[_farthest(shifts)])
+    return grid, [*filter(None, curve_sentences)], float(of_limits[_farthest(of_limits)])
 
 
 def notes_of_bounds(
@@ -202,7 +211,7 @@ def change_note(
             where = f" at {unknown_count} of {changes.size} points" * (unknown_count < changes.size)
             tried = " tried" * bool(where and not asked)
             distance_text = f"how far these are from {other} is not known{where}{tried}"
-            sentences.append(f"{distance_text}: no answer, or none in time")
+            sentences.append(f"{distance_text}: {UNKNOWN_SHIFT}")
         least = 0.0 if asked else CHANGES[name].noted
         if not np.isfinite(changes).any():
             continue

@@ -121,9 +121,10 @@ def answer_readout(
     model, typed_points, loss, columns_taken = parse_given(options, best=True)
     asks_best = isinstance(typed_points["lam"], str)
     is_one_point = all(np.size(values) == 1 for values in typed_points.values())
-    if confusion and not (has_classes(model) and is_one_point):
-        allowed_option = "of labels that are classes, or -1 and 1, at one --samples and --lam"
-        raise InvalidArgument("confusion", None, allowed_option)
+    if confusion and not has_classes(model):
+        raise InvalidArgument("confusion", None, "of labels that are classes, or -1 and 1")
+    if confusion and not is_one_point:
+        raise InvalidArgument("confusion", None, "at one --samples and one --lam or the best")
     solve_options: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
     with progress("points") as advance:
         search = solve_options | {"progress": advance, "partial_results": True}  # at Ctrl-C

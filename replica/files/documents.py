@@ -106,7 +106,7 @@ def to_json(document: Mapping[str, Any]) -> str:
 # Columns that a printed table has no room for: how points were found, and what they are made of.
 NOT_PRINTED = (
     "converged", "residual", "quadrature_error", "iterations", "status", "nodes",
-    "note", "noted_training", "low_and_high", "r", "c", "gamma",
+    "note", "low_and_high", "r", "c", "gamma",
 )  # fmt: skip
 
 

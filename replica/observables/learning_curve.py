@@ -30,7 +30,7 @@ from .grid import (
 )
 from .optimum import Optimum, of_square, optimal_eta, optimal_lambda
 from .readout_curves import column_names, notes_on, refuse_limit_options
-from .theory_changes import few_products_note, ratio_note
+from .theory_changes import far_below_limit_note, few_products_note, ratio_note
 
 if TYPE_CHECKING:
     import xarray
@@ -150,6 +150,9 @@ def learning_curve(
         of_own_size = [each for each in curve_grid.models if np.isfinite(each.dimension)]
         few_text = few_products_note(of_own_size, dataset.alpha.values)
         curve_notes = [ratio_note(dataset.alpha.values), few_text]
+        if of_own_size:
+            shifts = curve_grid.with_changes(["finite_size_shift"]).columns["finite_size_shift"]
+            curve_notes.append(far_below_limit_note(curve_grid.models, shifts))
     for curve_note in filter(None, curve_notes):
         logging.getLogger(__name__).warning(curve_note)
     if raise_on_failure and (unsolved_n := int((~dataset.converged).sum())):

@@ -85,7 +85,11 @@ def _means_of_fits(model: FeatureSample, loss: Loss, n: int, lam: Array) -> Arra
             fitted.append(_errors_of_fit(model, coordinates, loss, n, lam, rng))
         mean, stderr = np.mean(fitted, axis=0), np.std(fitted, axis=0, ddof=1) / len(fitted) ** 0.5
         if len(fitted) == most_fits or (stderr <= PRECISION * mean)[:-1].all():
-            return np.stack([mean, stderr])
+            break
+    if has_classes(model):  # one wrong answer more or less may be chance, also where none is wrong
+        tested = len(fitted) * min(MOST_TESTED, len(model.labels) - n)
+        stderr[1] = np.maximum(stderr[1], 1 / tested)
+    return np.stack([mean, stderr])
 
 
 def _errors_of_fit(

@@ -40,9 +40,12 @@ from .readout_curves import (
 from .row_fits import fitted_errors
 from .theory_changes import (
     CHANGES,
+    UNKNOWN_SHIFT,
+    far_below_limit_note,
     few_products_note,
     headline_error,
     large_penalty_note,
+    of_size,
     price_note,
     ratio_note,
 )
@@ -182,13 +185,14 @@ class Solution(Displayed):
     @cached_property
     def finite_size_shift(self) -> float:
         """Relative change of the test error, or where labels are +-1 of the classification error,
-        from this limit to ``dimension`` 1000: of a network to one of that size (docs/theory.md 23),
-        of an sRF to where the overlaps m have their price (docs/readout.md).  Of a readout that
-        reuses the step's samples it is the change of a readout on fresh ones.
+        from the limit d -> inf to ``dimension`` 1000, or to the model's own: of a network to one of
+        that size (docs/theory.md 23), of an sRF to where the overlaps m have their price
+        (docs/readout.md).  Of a readout that reuses the step's samples it is the change of a
+        readout on fresh ones.
 
         Computed on first access, in about the time of the point itself, for a network with tables
         in some tenths of a second; NaN where either did not converge, is not covered or takes more
-        than some seconds, 0 for a model of finite dimension.
+        than some seconds.
         """
         return self._change("finite_size_shift")
 
@@ -243,16 +247,22 @@ class Solution(Displayed):
             }
             return [of_fits.get(note, note) for note, has_note in noted.items() if has_note]
         point_changes = [(name, getattr(self, name), change) for name, change in CHANGES.items()]
-        n = [f"{name} {x:+.0%} {of.said}" for name, x, of in point_changes if abs(x) > of.noted]
+        at_d = of_size(self.model).dimension
+        n = [
+            f"{name} {x:+.0%} {of.said.format(d=at_d)}"
+            for name, x, of in point_changes
+            if abs(x) > of.noted
+        ]
         has_changes = self.converged and getattr(self, headline_error(self.model)) > 0
         unknown = [name for name, x, _ in point_changes if has_changes and np.isnan(x)]
-        n += [f"{name} is not known: no answer, or none in time" for name in unknown]
+        n += [f"{name} is not known: {UNKNOWN_SHIFT}" for name in unknown]
         has_size = self.model.rows is not None and np.isfinite(self.model.dimension)
         with deadline(NETWORK_TIME):
             few_text = few_products_note([self.model], np.array([self.alpha]))
         price_text = price_note(self.model, self.loss) if n or has_size else ""
         penalty_text = large_penalty_note(self.model.reuse, self.alpha, self.lam)
-        others = (few_text, price_text, penalty_text, ratio_note(self.alpha))
+        far_text = far_below_limit_note([self.model], np.array([self.finite_size_shift]))
+        others = (few_text, far_text, price_text, penalty_text, ratio_note(self.alpha))
         return n + [note for note in others if note]
 
     @property
