@@ -95,8 +95,10 @@ def arrays(at):
                 ("e6", 14000, 2.479412, 0.822363), ("a12", 1000, 3.471284, 0.437572)),
     ],
 )  # fmt: skip
-def test_reference_numbers(name, dimension, test, train):
-    """Numbers of docs/theory.md 23, which the equations as they stand confirm below."""
+def test_reference_numbers(name, dimension, test, train, monkeypatch):
+    """Numbers of docs/theory.md 23, which the equations as they stand confirm below: e6 at d = 400
+    without the flag on errors of less than half of the limit."""
+    monkeypatch.setattr("replica.dimension.evaluate_network.LEAST_OF_LIMIT", 0.4)
     point = solved(name, dimension)
     assert point.test_error == pytest.approx(test, rel=1e-4)
     assert point.train_error == pytest.approx(train, rel=1e-4)
