@@ -78,7 +78,9 @@ def minima(
         if finite_neighbours.max() - scanned[basin] <= rtol * abs(scanned[basin]) and basin != best:
             continue
         box = [(axis[span][0], axis[span][-1]) for axis, span in zip(axes, near_basin, strict=True)]
-        basin_argmin, basin_minimum = _refined(function, np.array(box), box_ends, rtol)
+        basin_argmin, basin_minimum, reaches_unknown = _refined(
+            function, np.array(box), box_ends, rtol
+        )
         least_descent = rtol * abs(scanned[basin]) if _end_axes(basin, scanned.shape) else 0.0
         if not basin_minimum <= scanned[basin] - least_descent:
             basin_argmin = np.array([axis[i] for axis, i in zip(axes, basin, strict=True)])
@@ -86,8 +88,8 @@ def minima(
         box_end_distance = np.abs(basin_argmin[:, None] - box_ends).min(axis=1)
         at_edge = {int(axis) for axis in np.flatnonzero(box_end_distance <= 1e-9 * width)}
         for axis, unit in enumerate(np.eye(k, dtype=int)):
-            padded_index = np.add(basin, 1)
-            if not (is_known[tuple(padded_index - unit)] and is_known[tuple(padded_index + unit)]):
+            beside = [tuple(np.add(basin, 1) + side * unit) for side in (-1, 1)]
+            if reaches_unknown or not all(is_known[index] for index in beside):
                 at_edge.add(axis)
         basin_minima.append(Minimum(basin_argmin, basin_minimum, tuple(sorted(at_edge))))
     distinct: list[Minimum] = []
@@ -111,9 +113,10 @@ def _finite_values(function: Callable[..., Array], axes: Sequence[Array]) -> Arr
 
 def _refined(
     function: Callable[..., Array], basin_box: Array, ends: Array, rtol: float
-) -> tuple[Array, float]:
-    """Argument and value of the minimum of ``function`` in and near ``basin_box`` (k, 2); NaN where
-    no value is finite.
+) -> tuple[Array, float, bool]:
+    """Argument and value of the minimum of ``function`` in and near ``basin_box`` (k, 2), and
+    whether a box around it has values that are not finite: it is then the lowest node, of value inf
+    where no value is finite.
 
     It is the minimum of the Chebyshev interpolant on the box, of few nodes until the box has shrunk
     once.  While the last coefficients of the interpolant are above ``rtol`` times its range, the
@@ -122,14 +125,19 @@ def _refined(
     """
     # degree 1.2 for each digit, for a curve with several bumps in a box
     box_limits, times_narrowed, fine_nodes = basin_box, 0, round(-1.2 * np.log10(rtol)) + 1
-    node_count, argmin, box_minimum = fine_nodes // 2 + 1, basin_box.mean(axis=1), np.nan
+    node_count, argmin, box_minimum = fine_nodes // 2 + 1, basin_box.mean(axis=1), np.inf
+    lowest_node, lowest_value = argmin, np.inf
     for _ in range(20):  # at most 20 boxes
         box_middle, radius = box_limits.mean(axis=1), np.ptp(box_limits, axis=1) / 2
         box_nodes = box_middle[:, None] + radius[:, None] * chebyshev.chebpts1(node_count)
         values = _finite_values(function, box_nodes)
-        if not np.isfinite(values).all():
-            break
         lowest_box_value = values.min()
+        if lowest_box_value < lowest_value:
+            node_indices = np.unravel_index(values.argmin(), values.shape)
+            lowest_value = float(lowest_box_value)
+            lowest_node = np.array([x[i] for x, i in zip(box_nodes, node_indices, strict=True)])
+        if not np.isfinite(values).all():
+            return lowest_node, lowest_value, True
         # without the base, rounding is relative to the range, not to the value
         coefficients = _apply_to_axes(coefficient_matrix(node_count), values - lowest_box_value)
         x, series_height = _series_minimum(coefficients)
@@ -143,7 +151,7 @@ def _refined(
                 break
             radius, times_narrowed, node_count = radius / 6, times_narrowed + 1, fine_nodes
         box_limits = np.clip(argmin[:, None] + radius[:, None] * [-1, 1], ends[:, :1], ends[:, 1:])
-    return argmin, box_minimum
+    return argmin, box_minimum, False
 
 
 def _apply_to_axes(axis_matrix: Array, tensor_values: Array) -> Array:

@@ -78,8 +78,13 @@ class Status(Enum):
         "be as far off)"
     )
     FAR_FROM_LIMIT = (
-        "not converged: at this dimension errors are far from the limit, on reused samples or less "
-        f"than half of it, and by how much is not known {_OTHERWISE}"
+        "not converged: at this dimension errors on reused samples are far from the limit, and by "
+        f"how much is not known {_OTHERWISE}"
+    )
+    FAR_BELOW_LIMIT = (
+        "not converged: at this dimension the error is less than half of its limit, and the theory "
+        "too low by an amount that is not known (take a larger dimension, or replica-validate "
+        "simulate)"
     )
     INTERRUPTED = "not converged: interrupted before it was solved"
     MASS = "not converged: part of the mass of the spectrum is missing"

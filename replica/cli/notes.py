@@ -17,13 +17,7 @@ from solvers.results import Array, ConvergenceError, Status
 
 from .. import observables
 from ..display import reasons_text, text
-from ..observables import (
-    CHANGES,
-    NOTED_SHIFT,
-    NOTHING_LEARNED,
-    SEARCHED_RANGES,
-    UNKNOWN_SHIFT,
-)
+from ..observables import CHANGES, NOTED_SHIFT, NOTHING_LEARNED, SEARCHED_RANGES
 from ..problem import LabelLaw, Problem, SpikedRandomFeatures
 from ..spectra import Spectrum, spectrum
 from ..steps import reason_not_covered
@@ -211,7 +205,7 @@ def change_note(
             where = f" at {unknown_count} of {changes.size} points" * (unknown_count < changes.size)
             tried = " tried" * bool(where and not asked)
             distance_text = f"how far these are from {other} is not known{where}{tried}"
-            sentences.append(f"{distance_text}: {UNKNOWN_SHIFT}")
+            sentences.append(f"{distance_text}: no answer, or none in time")
         least = 0.0 if asked else CHANGES[name].noted
         if not np.isfinite(changes).any():
             continue
@@ -223,6 +217,8 @@ def change_note(
         if is_far or note_ending:
             place = ", ".join(f"{axis} = {text(point[axis])}" for axis in axes) or "these steps"
             change = f"{shift:+.0%}" if abs(shift) > NOTED_SHIFT else f"{shift:+.1%}"
+            if name != TO_NETWORK and abs(shift) > NOTED_SHIFT:
+                change = observables.shift_text(shift)
             change = "less than 0.05%" if abs(shift) < 5e-4 else change
             sentence = note.format(error=error.replace("_", " "), place=place, change=change)
             sentences.append(sentence + note_ending)

@@ -124,7 +124,9 @@ def answer_readout(
     if confusion and not has_classes(model):
         raise InvalidArgument("confusion", None, "of labels that are classes, or -1 and 1")
     if confusion and not is_one_point:
-        raise InvalidArgument("confusion", None, "at one --samples and one --lam or the best")
+        raise InvalidArgument(
+            "confusion", None, "used with one --samples and one --lam, or --lam best"
+        )
     solve_options: dict[str, Any] = {"quadrature_tol": quadrature_tol, "time_limit": time_limit}
     with progress("points") as advance:
         search = solve_options | {"progress": advance, "partial_results": True}  # at Ctrl-C

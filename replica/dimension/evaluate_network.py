@@ -119,8 +119,9 @@ def evaluate_at_dimension(
         solve_on_growing_tables(evaluation, np.flatnonzero(evaluation.open), solve_on)
     evaluation.close(dimension_residual_tolerance)
     evaluation.flag(evaluation.converged & has_rare_features, Status.RARE_FEATURES)
-    is_far_below = ratios[0] < LEAST_OF_LIMIT
-    evaluation.flag(evaluation.converged & is_far_below, Status.FAR_FROM_LIMIT)
+    headline = 2 if model.labels.binary else 0
+    is_far_below = np.minimum(ratios[0], ratios[headline]) < LEAST_OF_LIMIT
+    evaluation.flag(evaluation.converged & is_far_below, Status.FAR_BELOW_LIMIT)
     if noise_ratio > LARGEST_NOISE:
         test_shift, train_shift = ratios[:2] - 1
         is_far = np.abs(train_shift) > np.maximum(FARTHEST * np.abs(test_shift), LEAST_SHIFT)

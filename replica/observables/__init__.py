@@ -32,11 +32,11 @@ from .theory_changes import (
     CHANGES,
     NOTED_SHIFT,
     NOTHING_LEARNED,
-    UNKNOWN_SHIFT,
     far_below_limit_note,
     few_products_note,
     headline_error,
     large_penalty_note,
     price_note,
     ratio_note,
+    shift_text,
 )

@@ -46,7 +46,7 @@ from ..steps import THEORIES
 from .evaluate_model import LARGEST_PENALTY, evaluate
 from .readout_curves import column_names, layer_points, with_noted
 from .row_fits import fitted_errors
-from .theory_changes import CHANGES, headline_error, of_size
+from .theory_changes import CHANGES, LOWEST_SHIFT, headline_error, of_size
 
 if TYPE_CHECKING:
     import xarray
@@ -292,13 +292,17 @@ class Grid:
 
         def change(name: str, model: Any, alpha: Array, lam: Array, errors: Array) -> Array:
             def solved_errors(other: SpikedRandomFeatures) -> Array:
-                return _solved_columns([other], alpha, lam, self.losses, **settings)[error_name]
+                """The errors of another model, 0 where they are far below the limit."""
+                solved = _solved_columns([other], alpha, lam, self.losses, **settings)
+                is_far_below = solved["status"] == str(Status.FAR_BELOW_LIMIT)
+                return np.where(is_far_below, 0.0, solved[error_name])
 
             error_change = CHANGES[name].of(model, errors, solved_errors)
-            if name == "finite_size_shift" and model.reuse:
+            if name == "finite_size_shift":
+                error_change = np.maximum(error_change, LOWEST_SHIFT)
                 a, b = (x.ravel() for x in np.meshgrid(alpha, lam, indexing="ij"))
                 largest_lam = LARGEST_PENALTY * a * of_size(model).dimension
-                error_change = np.where(b > largest_lam, np.nan, error_change)
+                error_change = np.where(model.reuse * b > largest_lam, np.nan, error_change)
             return error_change
 
         blocks = [*self._blocks(self.columns[error_name])]

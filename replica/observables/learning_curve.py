@@ -81,9 +81,10 @@ def learning_curve(
     progress : bool or callable
         Whether to draw a bar while it is computed; a function is called with (done, total).
     notes : bool
-        Whether to also solve every point at d = 1000, and for the network of the same steps where
-        the model is an sRF: variables finite_size_shift and network_difference, the relative
-        changes of the error.  ``progress`` begins anew for each.
+        Whether to also solve every point at d = 1000, or in the limit where the model has a
+        ``dimension``, and for the network of the same steps where it is an sRF: variables
+        finite_size_shift and network_difference, the relative changes of the error.  ``progress``
+        begins anew for each.
     raise_on_failure : bool
         Raise if any point did not converge.
     **grids : float, array or list
@@ -150,9 +151,12 @@ def learning_curve(
         of_own_size = [each for each in curve_grid.models if np.isfinite(each.dimension)]
         few_text = few_products_note(of_own_size, dataset.alpha.values)
         curve_notes = [ratio_note(dataset.alpha.values), few_text]
-        if of_own_size:
-            shifts = curve_grid.with_changes(["finite_size_shift"]).columns["finite_size_shift"]
-            curve_notes.append(far_below_limit_note(curve_grid.models, shifts))
+        is_own = [np.isfinite(each.own_dimension) for each in curve_grid.models]
+        if any(is_own) and all(one.is_square for one in curve_grid.losses):
+            shift = "finite_size_shift"
+            if not notes:
+                curve_grid = curve_grid.with_changes([shift], time_limit=time_limit)
+            curve_notes.append(far_below_limit_note(curve_grid.models, curve_grid.columns[shift]))
     for curve_note in filter(None, curve_notes):
         logging.getLogger(__name__).warning(curve_note)
     if raise_on_failure and (unsolved_n := int((~dataset.converged).sum())):

@@ -40,14 +40,13 @@ from .readout_curves import (
 from .row_fits import fitted_errors
 from .theory_changes import (
     CHANGES,
-    UNKNOWN_SHIFT,
-    far_below_limit_note,
     few_products_note,
     headline_error,
     large_penalty_note,
     of_size,
     price_note,
     ratio_note,
+    shift_text,
 )
 
 if TYPE_CHECKING:
@@ -192,7 +191,7 @@ class Solution(Displayed):
 
         Computed on first access, in about the time of the point itself, for a network with tables
         in some tenths of a second; NaN where either did not converge, is not covered or takes more
-        than some seconds.
+        than some seconds, -0.5 where it is that or further, which the theory does not tell.
         """
         return self._change("finite_size_shift")
 
@@ -249,20 +248,20 @@ class Solution(Displayed):
         point_changes = [(name, getattr(self, name), change) for name, change in CHANGES.items()]
         at_d = of_size(self.model).dimension
         n = [
-            f"{name} {x:+.0%} {of.said.format(d=at_d)}"
-            for name, x, of in point_changes
-            if abs(x) > of.noted
+            f"{name} {shift_text(x, said) if name == 'finite_size_shift' else f'{x:+.0%}{said}'}"
+            for name, x, change in point_changes
+            for said in [change.said.format(d=at_d)]
+            if abs(x) > change.noted
         ]
         has_changes = self.converged and getattr(self, headline_error(self.model)) > 0
         unknown = [name for name, x, _ in point_changes if has_changes and np.isnan(x)]
-        n += [f"{name} is not known: {UNKNOWN_SHIFT}" for name in unknown]
+        n += [f"{name} is not known: no answer, or none in time" for name in unknown]
         has_size = self.model.rows is not None and np.isfinite(self.model.dimension)
         with deadline(NETWORK_TIME):
             few_text = few_products_note([self.model], np.array([self.alpha]))
         price_text = price_note(self.model, self.loss) if n or has_size else ""
         penalty_text = large_penalty_note(self.model.reuse, self.alpha, self.lam)
-        far_text = far_below_limit_note([self.model], np.array([self.finite_size_shift]))
-        others = (few_text, far_text, price_text, penalty_text, ratio_note(self.alpha))
+        others = (few_text, price_text, penalty_text, ratio_note(self.alpha))
         return n + [note for note in others if note]
 
     @property

@@ -18,10 +18,9 @@ from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
 
 NOTED_SHIFT = 0.02  # of the test error: simulations of that size show it
-# From the limit to a network's own dimension, of the test error: what is known to a fifth of itself
-# is then 5 % of the error.
-FAR_BELOW_LIMIT = -0.2
-UNKNOWN_SHIFT = "no answer, as at a d where less than half of the limit is left, or none in time"
+# From the limit to a network's own dimension.  From the first on the fifth of it that is not known
+# is 5 % of the error; the theory does not tell how far below the second it is.
+FAR_BELOW_LIMIT, LOWEST_SHIFT = -0.2, -0.5
 NOTHING_LEARNED = 1e-3  # least gain over the error of predicting 0, relative: less is none
 
 
@@ -87,19 +86,26 @@ def few_products_note(models: Iterable[SpikedRandomFeatures], alpha: Array) -> s
     )
 
 
+def shift_text(shift: float, between: str = "") -> str:
+    """A finite_size_shift in percent, ``between`` which dimensions, and how well a large one is
+    known."""
+    or_more = " or more" * (shift <= LOWEST_SHIFT)
+    known = ", known to about a fifth of itself" * (LOWEST_SHIFT < shift < FAR_BELOW_LIMIT)
+    return f"{shift:+.0%}{or_more}{between}{known}"
+
+
 def far_below_limit_note(models: Sequence[SpikedRandomFeatures], shifts: Array) -> str:
     """Sentence where networks at their own dimension have an error far below that of their limit at
     some points; else empty.  The ``shifts`` (P,) are finite_size_shift, of as many points of each
     of the ``models``, one model after the other."""
     lowest, at_d = 0.0, np.nan
     for model, model_shifts in zip(models, np.split(shifts, len(models)), strict=True):
-        if model.rows is not None and np.isfinite(model.dimension):
+        if np.isfinite(model.own_dimension):
             model_lowest = float(np.nanmin(model_shifts, initial=0.0))
             lowest, at_d = min((lowest, at_d), (model_lowest, model.dimension))
     return (lowest < FAR_BELOW_LIMIT) * (
-        f"errors at d = {at_d:g} are up to {lowest:+.0%} from their limit, a change that is known "
-        "to about a fifth of itself (docs/theory/23-a-network-at-its-own-dimension.md, what it "
-        "does not have)"
+        f"errors at d = {at_d:g} differ from their limit by up to {shift_text(lowest)} "
+        "(docs/theory/23-a-network-at-its-own-dimension.md, what it does not have)"
     )
 
 
@@ -112,8 +118,8 @@ def price_note(model: SpikedRandomFeatures, loss: Loss) -> str:
 
 
 class Change(NamedTuple):
-    """The relative change of an error between the two ``ends`` that are made of a model, of which
-    one is the model: from which size a point says so, and in which words."""
+    """The relative change of an error from the first to the second of two models, the ``ends``, one
+    of which is the model at hand: from which size a point says so, and in which words."""
 
     ends: Callable[[SpikedRandomFeatures], tuple[SpikedRandomFeatures, SpikedRandomFeatures]]
     noted: float
@@ -146,11 +152,11 @@ CHANGES = {
     "finite_size_shift": Change(
         lambda model: (limit_of(model), of_size(model)),
         NOTED_SHIFT,
-        "from the limit d -> inf to d = {d:g}",
+        " from the limit d -> inf to d = {d:g}",
     ),
     "network_difference": Change(
         lambda model: (model, network_after_steps(model)),
         0.05,
-        "from this sRF to the network (step.network)",
+        " from this sRF to the network (step.network)",
     ),
 }

@@ -247,7 +247,7 @@ def test_several_classes(capsys):
         assert ("--out FILE.json has" in capsys.readouterr().err) != has_matrix
         assert ("confusion" in Path(file).read_text()) == has_matrix
     for more, message in (
-        ("--samples 50,100 --confusion --plot of.png", "at one --samples and one --lam"),
+        ("--samples 50,100 --confusion --plot of.png", "with one --samples and one --lam"),
         ("--samples 50 --confusion --labels vectors.npy", "of labels that are classes"),
     ):
         words = line.replace("--labels of.npy", "") if "--labels" in more else line

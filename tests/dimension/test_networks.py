@@ -519,15 +519,18 @@ def test_a_network_far_below_its_limit_is_noted_and_then_flagged(caplog):
     there = replace(model, dimension=400)
     limit, point = solve(model, **at), solve(there, **at)
     assert point.finite_size_shift == pytest.approx(point.test_error / limit.test_error - 1)
-    note = f"are up to {point.finite_size_shift:+.0%} from their limit"
-    assert any(note in each for each in point.notes)
+    known = "known to about a fifth of itself"
+    for each in (limit, point):
+        assert any(note.startswith("finite_size_shift -") and known in note for note in each.notes)
     learning_curve(there, **at)
-    assert note in caplog.text
+    assert f"from their limit by up to {point.finite_size_shift:+.0%}, {known}" in caplog.text
     caplog.clear()
     learning_curve(replace(model, dimension=10**5), **at)
     assert not caplog.text
     wide = GaussianMixture(covariances=[[[3.0]]], means=[[0.0]])
     far = GradientStep(student="abs", target="he2", steps=[(2, 2)], inputs=wide)
     model = far.network(beta=1.0)
-    assert solve(replace(model, dimension=400), **at).status is Status.FAR_FROM_LIMIT
-    assert any("finite_size_shift is not known" in each for each in solve(model, **at).notes)
+    assert solve(replace(model, dimension=400), **at).status is Status.FAR_BELOW_LIMIT
+    far_limit = solve(model, **at)
+    assert far_limit.finite_size_shift == -0.5
+    assert any("finite_size_shift -50% or more from the limit" in each for each in far_limit.notes)

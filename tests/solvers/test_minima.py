@@ -71,6 +71,18 @@ def test_a_plateau_is_the_end_that_it_reaches():
     assert only.at_edge == (0,)
 
 
+def test_a_minimum_next_to_unknown_values_is_itself_known():
+    """Of x^2 + 1 known from c on: within a cell of the scan above c, or at 0."""
+    cell = 0.25
+    for c in np.linspace(-1.9, 1.9, 99):
+        known = lambda x, c=c: np.where(x < c, np.nan, x**2 + 1)  # noqa: E731
+        lowest = minima(known, [np.linspace(-2, 2, 17)], rtol=1e-4)[0]
+        (place,) = lowest.argmin
+        assert max(c, 0) - 1e-2 <= place <= max(c, 0) + cell
+        assert lowest.value == pytest.approx(known(place), rel=1e-4)
+        assert lowest.at_edge or abs(place) < 1e-2
+
+
 def test_what_lies_beside_the_unknown_is_at_an_edge():
     def half_known(x):
         return np.where(x > 2.1, np.nan, -x)
