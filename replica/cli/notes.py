@@ -116,7 +116,7 @@ def notes_of_curve(
             observables.few_products_note(noted_grid.models, grid.axes["alpha"]),
             observables.far_below_limit_note(noted_grid.models, shifts),
         ]
-    curve_sentences += _price_notes(grid) if asked else []
+    curve_sentences += _price_notes(grid, asked)
     alpha_and_lam = ([point[name] for point in noted_points] for name in ("alpha", "lam"))
     curve_sentences.append(observables.large_penalty_note(grid.models[0].reuse, *alpha_and_lam))
     return grid, [*filter(None, curve_sentences)], float(of_limits[_farthest(of_limits)])
@@ -251,9 +251,15 @@ def _network_eta(searched: Container[str], point: Mapping[str, Any], is_far: boo
     return eta_text * bool(is_far or abs(eta / of_srf[0] - 1) > 0.2)
 
 
-def _price_notes(grid: observables.Grid) -> list[str]:
-    """Notes on what the theory at d = 1000, or at the models' own dimensions, leaves out."""
-    prices = {observables.price_note(model, loss) for model in grid.models for loss in grid.losses}
+def _price_notes(grid: observables.Grid, asked: bool) -> list[str]:
+    """Notes on what the theory at d = 1000, or at the models' own dimensions, leaves out: of losses
+    other than the square and of networks at their own dimension also where nobody ``asked``."""
+    prices = {
+        observables.price_note(model, loss)
+        for model in grid.models
+        for loss in grid.losses
+        if asked or not loss.is_square or (model.rows is not None and np.isfinite(model.dimension))
+    }
     return sorted(prices)
 
 

@@ -179,7 +179,9 @@ class _Point:
                 break
         for level in itertools.count(1):
             fine_readout = self._solved(model.stratified(level, directions))
+            assert fine_readout.given is not None
             level_change = _largest_change(rough, fine_readout)
+            level_change = max(level_change, fine_readout.given.label_error)
             self.account["quadrature_error"] = max(level_change, wider_change)
             if level_change <= self.tol:
                 break

@@ -11,7 +11,7 @@ import numpy as np
 from solvers.arrays import like, to_device
 from solvers.resources import GivenUp
 from solvers.results import Array, Status
-from solvers.rules import Rule
+from solvers.rules import Rule, normal_lattice
 
 from ..display import Described
 from ..errors import InvalidArgument
@@ -38,6 +38,7 @@ from .strata import JoinedStrata, Stratified, StratumLabels, labels_of, stacked
 # Shares of the pre-activations from which on a point begins with the first, second, ... special
 # direction; the more there are the more time their strata take.
 SHARES = 0.02, 0.02, 0.05, 0.05
+LABEL_POINTS = 2**16  # at which the labels' moments are known to some 1e-4
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -257,6 +258,7 @@ class FirstLayer(Described):
         """The strata of a ``level`` along orthonormal ``directions`` (d, K), of which the first are
         the target's, with ``last`` nodes along the last of them if said."""
         strata_parts, stratum_means, law = [], [], self.law
+        label_gap, label_power = 0.0, 0.0
         target_in_axes = directions.T @ self.directions  # (K, T)
         kinks = law.mean.planes
         kink_normals = np.array([v for v, _ in kinks]).reshape(len(kinks), target_in_axes.shape[1])
@@ -277,9 +279,56 @@ class FirstLayer(Described):
             has_classes = isinstance(self.target, ClassLabels)
             z_args = [np.full(len(kappa), j)] if has_classes else (kappa @ target_in_axes).T
             stratum_means.append(law.mean(*z_args))
+            if not has_classes:
+                gap, power = self._label_gap(j, component, z_rule, stratum_means[-1])
+                label_gap += component.component_share * gap**2
+                label_power += component.component_share * power
         strata = strata_parts[0] if len(strata_parts) == 1 else JoinedStrata(strata_parts)
         mean, many_outputs = np.atleast_2d(np.concatenate(stratum_means).T), self.outputs > 1
         labels = labels_of(mean[0], law.gaussians, binary=law.binary, noise=law.added)
         noise_left, mean = 0.0 if law.channel else law.variance, with_sums(mean)
         moments = StratumLabels(strata.shares, mean, np.zeros_like(mean), noise_left, self.outputs)
-        return Stratified(strata, moments, labels, law.channel, None, self.intercept, many_outputs)
+        label_error = float(np.sqrt(label_gap / max(label_power, 1e-300)))
+        return Stratified(
+            *(strata, moments, labels, law.channel, None, self.intercept, many_outputs),
+            label_error=label_error,
+        )
+
+    def _label_gap(
+        self, j: int, component: Conditioned, z_rule: Rule, means: Array
+    ) -> tuple[float, float]:
+        """How far the labels' ``means`` (N,) at the nodes of a rule, in component ``j`` of the
+        inputs, are from the target in low moments, 0 where that is no more than the moments are
+        known to; and the labels' mean square.
+
+        Where the target jumps along a curve, two rules may be as far off as each other.
+        """
+        T = self.directions.shape[1]
+        used = np.flatnonzero(component.axes[:T].any(axis=0))  # coordinates of z
+        if j not in self._label_moments:
+            in_axes = self._ordered_directions[0][:, :T].T @ self.directions
+            seen = []
+            for shift in (0.25, 0.75):
+                lattice = normal_lattice(used.size, LABEL_POINTS, shift)
+                kappa = component.origin[:T] + lattice.nodes @ component.axes[:T, used].T
+                label_means = self.law.mean(*(kappa @ in_axes).T)
+                seen.append((*_low_moments(lattice, label_means), lattice.weights @ label_means**2))
+            self._label_moments[j] = np.array(seen)
+        first, second = self._label_moments[j]
+        known, rounding = (first + second) / 2, np.linalg.norm((first - second)[:-1]) / 2
+        at_nodes = Rule(z_rule.nodes[:, used], z_rule.weights)
+        gap = float(np.linalg.norm(_low_moments(at_nodes, means) - known[:-1]))
+        return gap * (gap > 4 * rounding), float(known[-1])
+
+    @cached_property
+    def _label_moments(self) -> dict[int, Array]:
+        return {}
+
+
+def _low_moments(rule: Rule, values: Array) -> Array:
+    """Averages of ``values`` (N,) times the normalised Hermite polynomials of the rule's nodes, to
+    degree two."""
+    z = rule.nodes.T
+    i, j = np.triu_indices(len(z), 1)
+    polynomials = np.vstack([np.ones(z.shape[1]), z, (z**2 - 1) / np.sqrt(2), z[i] * z[j]])
+    return np.asarray(polynomials @ (rule.weights * values))

@@ -180,7 +180,8 @@ class Stratified(NamedTuple):
     """Strata and the labels in them: their moments, and their law for losses other than the
     square.  ConditionalLabels of a ``channel`` are +-1 at random.  Moments of a sample are those of
     so many ``rows``; others are exact.  The last feature is a constant where there is an
-    ``intercept``.  Labels of ``classes`` are 1 of the class, else 0, and their sums in pairs."""
+    ``intercept``.  Labels of ``classes`` are 1 of the class, else 0, and their sums in pairs.  The
+    ``label_error`` is how far low moments of the labels at the strata's nodes are off, relative."""
 
     strata: Strata
     moments: StratumLabels
@@ -189,6 +190,7 @@ class Stratified(NamedTuple):
     rows: int | None = None
     intercept: bool = False
     classes: bool = False
+    label_error: float = 0.0
 
 
 class JoinedStrata(Strata):

@@ -30,7 +30,7 @@ from .grid import (
 )
 from .optimum import Optimum, of_square, optimal_eta, optimal_lambda
 from .readout_curves import column_names, notes_on, refuse_limit_options
-from .theory_changes import far_below_limit_note, few_products_note, ratio_note
+from .theory_changes import far_below_limit_note, few_products_note, price_note, ratio_note
 
 if TYPE_CHECKING:
     import xarray
@@ -151,6 +151,8 @@ def learning_curve(
         of_own_size = [each for each in curve_grid.models if np.isfinite(each.dimension)]
         few_text = few_products_note(of_own_size, dataset.alpha.values)
         curve_notes = [ratio_note(dataset.alpha.values), few_text]
+        of_networks = [each for each in of_own_size if each.rows is not None]
+        curve_notes += {price_note(each, one) for each in of_networks for one in curve_grid.losses}
         is_own = [np.isfinite(each.own_dimension) for each in curve_grid.models]
         if any(is_own) and all(one.is_square for one in curve_grid.losses):
             shift = "finite_size_shift"

@@ -56,8 +56,8 @@ TRAINING_DIFFERS = (
 )
 NO_FITS = (
     "errors that fits to random rows could not check: five would take more than some ten seconds, "
-    "a training set may have one class only, of which the loss has no readout with an intercept, "
-    "or lam is next to 0"
+    "nearly all rows train, a training set may have one class only, of which the loss has no "
+    "readout with an intercept, or lam is next to 0"
 )
 FAR = "errors far from the answer, which are not set beside fits to random rows"
 FITS_ALONE = "errors of fits to random rows alone (fitted in Python, --wide)"

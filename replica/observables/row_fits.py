@@ -5,8 +5,10 @@ Row by row the theory holds where many rows share each direction of the features
 large, and no number of the theory tells how much.  Fits do.
 """
 
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,9 @@ MOST_OF_OTHER_LOSSES = 64  # a fit takes some 10 to 50 ms, however few its rows
 # fewest may.  Of a loss other than the square a fit has some thirty steps.
 WORK, MOST_WORK, NEWTON_STEPS = 1e10, 1e11, 30
 MOST_TESTED = 2000  # rows that a fit is tested on
+# Rows that all fits together are tested on, unless there are fewer in all: of so few errors near
+# n = N, rarely large ones are missed, and with them most of the mean and of its scatter.
+FEWEST_TESTED = 400
 GRAM_POWER = 1e9  # of rows over lam: up to it 1e-7 of lam is rounded in their Gram matrix
 
 
@@ -39,8 +44,9 @@ def fitted_errors(model: Given, samples: Any, lam: Any, loss: Loss) -> dict[str,
     For P points, ``fitted_test_error`` and ``fitted_train_error`` (P,) or, of a loss other than the
     square, ``fitted_loss_error`` and ``fitted_train_loss``, and of classes
     ``fitted_classification_error``, each with ``_stderr``.
-    They are NaN where all rows train, or more, where no fit is known, and where five would take
-    more than some ten seconds; there are none of a model without rows.
+    They are NaN where all rows train, or more, where nearly all do and too few are tested, where no
+    fit is known, and where five would take more than some ten seconds; there are none of a model
+    without rows.
     """
     if not isinstance(model, FeatureSample) or model.strata is not None:
         return {}
@@ -69,7 +75,7 @@ def fitted_errors(model: Given, samples: Any, lam: Any, loss: Loss) -> dict[str,
 @one_thread()
 def _means_of_fits(model: FeatureSample, loss: Loss, n: int, lam: Array) -> Array:
     """Means of K errors of fits to n rows at L penalties, and their standard errors, (2, K, L); or
-    NaN, (2, 1, L), where five would take more than some ten seconds."""
+    NaN, (2, 1, L), where five would take more than some ten seconds, or are tested on too few."""
     rng = np.random.default_rng(0)  # points that are solved apart have the same fits
     p, smaller = model.width, min(n, model.width)
     work = n * p * smaller + lam.size * smaller**3 / 3
@@ -79,30 +85,49 @@ def _means_of_fits(model: FeatureSample, loss: Loss, n: int, lam: Array) -> Arra
         return np.full((2, 1, lam.size), np.nan)
     most = MOST_FITS if loss.is_square else min(MOST_FITS, MOST_OF_OTHER_LOSSES)
     most_fits = int(np.clip(WORK / work, FEWEST_FITS, most))
-    coordinates, fitted = model.row_coordinates, list[Array]()
+    row_count, coordinates, fitted = len(model.labels), model.row_coordinates, list[Array]()
+    tested_by_each = min(MOST_TESTED, row_count - n)
+    fewest_fits = min(FEWEST_TESTED, row_count) / tested_by_each
+    if most_fits < fewest_fits:
+        return np.full((2, 1, lam.size), np.nan)
+    folds = row_count // (row_count - n)
+    orders = _orders_of_rows(row_count, n, folds, rng)
     while True:
-        for _ in range(min(max(FIRST_FITS, len(fitted)), most_fits - len(fitted))):
-            fitted.append(_errors_of_fit(model, coordinates, loss, n, lam, rng))
-        mean, stderr = np.mean(fitted, axis=0), np.std(fitted, axis=0, ddof=1) / len(fitted) ** 0.5
-        if len(fitted) == most_fits or (stderr <= PRECISION * mean)[:-1].all():
+        for order in islice(orders, min(max(FIRST_FITS, len(fitted)), most_fits - len(fitted))):
+            rows = order[: n + MOST_TESTED]
+            fitted.append(_errors_of_fit(model, coordinates, rows, loss, n, lam))
+        used = fitted[: len(fitted) // folds * folds or None]  # each row as often as any other
+        mean, stderr = np.mean(used, axis=0), np.std(used, axis=0, ddof=1) / len(used) ** 0.5
+        is_known = len(fitted) >= fewest_fits and (stderr <= PRECISION * mean)[:-1].all()
+        if len(fitted) == most_fits or is_known:
             break
     if has_classes(model):  # one wrong answer more or less may be chance, also where none is wrong
-        tested = len(fitted) * min(MOST_TESTED, len(model.labels) - n)
-        stderr[1] = np.maximum(stderr[1], 1 / tested)
+        stderr[1] = np.maximum(stderr[1], 1 / (len(used) * tested_by_each))
     return np.stack([mean, stderr])
+
+
+def _orders_of_rows(
+    row_count: int, n: int, folds: int, rng: np.random.Generator
+) -> Iterator[Array]:
+    """Orders of all rows, of which the first n train and the others test: in as many as there are
+    ``folds``, no row is tested twice."""
+    while True:
+        order = rng.permutation(row_count)
+        for fold in range(folds):
+            yield np.roll(order, fold * (row_count - n))
 
 
 def _errors_of_fit(
     model: FeatureSample,
     coordinates: Array,
+    rows: Array,
     loss: Loss,
     n: int,
     lam: Array,
-    rng: np.random.Generator,
 ) -> Array:
     """Test or loss error, of classes the share of wrong ones, and training error or loss, (K, L),
-    of a fit to n random rows by their ``coordinates`` (N, r)."""
-    rows = rng.permutation(len(model.labels))[: n + MOST_TESTED]
+    of a fit to the first n of some ``rows``, tested on the others, by the ``coordinates`` (N, r) of
+    all."""
     features, labels = coordinates[rows], model.labels[rows]
     features = features - model.intercept * features[:n].mean(axis=0)
     power = np.square(features).sum() / model.width

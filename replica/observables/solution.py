@@ -259,7 +259,8 @@ class Solution(Displayed):
         has_size = self.model.rows is not None and np.isfinite(self.model.dimension)
         with deadline(NETWORK_TIME):
             few_text = few_products_note([self.model], np.array([self.alpha]))
-        price_text = price_note(self.model, self.loss) if n or has_size else ""
+        says_price = n or has_size or not self.loss.is_square
+        price_text = price_note(self.model, self.loss) if says_price else ""
         penalty_text = large_penalty_note(self.model.reuse, self.alpha, self.lam)
         others = (few_text, price_text, penalty_text, ratio_note(self.alpha))
         return n + [note for note in others if note]

@@ -89,8 +89,8 @@ def few_products_note(models: Iterable[SpikedRandomFeatures], alpha: Array) -> s
 def shift_text(shift: float, between: str = "") -> str:
     """A finite_size_shift in percent, ``between`` which dimensions, and how well a large one is
     known."""
-    or_more = " or more" * (shift <= LOWEST_SHIFT)
-    known = ", known to about a fifth of itself" * (LOWEST_SHIFT < shift < FAR_BELOW_LIMIT)
+    or_more = " or more" * bool(shift <= LOWEST_SHIFT)
+    known = ", known to about a fifth of itself" * bool(LOWEST_SHIFT < shift < FAR_BELOW_LIMIT)
     return f"{shift:+.0%}{or_more}{between}{known}"
 
 
@@ -114,7 +114,10 @@ def price_note(model: SpikedRandomFeatures, loss: Loss) -> str:
     labels +-1 at random and losses other than the square; else empty."""
     at = of_size(model)
     alone = bool(np.isinf(at.own_dimension)) or not loss.is_square
-    return alone * f"at d = {at.dimension:g} the theory has the price of m alone (docs/readout.md)"
+    return alone * (
+        f"at d = {at.dimension:g} the theory has the price of m alone (docs/readout.md): networks "
+        "may be farther from the limit"
+    )
 
 
 class Change(NamedTuple):

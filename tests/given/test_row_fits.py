@@ -248,6 +248,32 @@ def test_errors_that_no_fits_could_check_are_noted():
     assert not any("could not check" in note for note in many.notes)
 
 
+@pytest.mark.parametrize(("left", "rel"), [(1, 1e-9), (4, 0.02)])
+def test_fits_to_nearly_all_rows_test_each_as_often(left, rel):
+    """At n = N - 1 they are all leave-one-out fits, by their hat matrix, of features and labels
+    with rare large values; of random rows those with the largest errors may be missing."""
+    rng, N, p, lam = np.random.default_rng(27), 400, 30, 0.1
+    features = rng.standard_t(3, (N, p))
+    y = features[:, 0] + rng.standard_t(3, N)
+    sample = FeatureSample(features=features, labels=y)
+    found = fitted_errors(sample, [N - left], [lam], loss("square"))
+    hat = features @ np.linalg.solve(features.T @ features + p * lam * np.eye(p), features.T)
+    leave_one_out = np.mean(((y - hat @ y) / (1 - np.diag(hat))) ** 2)
+    assert found["fitted_test_error"].item() == pytest.approx(leave_one_out, rel=rel)
+
+
+def test_fits_that_test_few_rows_in_all_are_none():
+    """64 fits of the logistic loss to all rows but one: at 9 of 60 seeds their mean was 20 to 80 %
+    below that of all leave-one-out fits."""
+    rng, rare = np.random.default_rng(5), np.arange(700) < 28
+    features = rng.standard_normal((700, 25)) + 2 * np.outer(rare, np.arange(25) < 4)
+    sample = FeatureSample(features=features, labels=rare, intercept=True)
+    point = solve(sample, samples=699, lam=0.05, loss="logistic")
+    assert np.isnan(point.fitted["fitted_loss_error"])
+    assert not is_noted(point)
+    assert any("nearly all rows train" in note for note in point.notes)
+
+
 @pytest.mark.slow
 def test_fits_that_scatter_are_noted():
     """The logistic loss on unscaled features of breast cancer, by 1200 fits .405 +- .011 at 100
