@@ -233,7 +233,8 @@ def finish(
         say_empty(ax)
     else:
         add_legend(ax, below)
-    for panel in (ax, *below):  # of the height that the legend leaves
+    colour_bars = [one for one in figure.axes if one.get_label() == "<colorbar>"]
+    for panel in (ax, *below, *colour_bars):  # of the height that the legend leaves
         _break_label(panel.yaxis.label, panel.bbox.height)
     return ax
 
