@@ -223,8 +223,10 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         self._check_readout()
         X = validate_data(self, X, reset=False, dtype=np.float64)
         readout_score = float(self.estimator_.score(X, y))
-        fitted_classes = np.asarray(getattr(self, "classes_", y)).tolist()
-        if unknown := {*np.unique(y).tolist()}.difference(fitted_classes):
+        classes = getattr(self, "classes_", None)
+        if classes is not None and (
+            unknown := {*np.unique(y).tolist()}.difference(classes.tolist())
+        ):
             folds = "in folds of sorted rows give classes=np.unique(y), or cv=StratifiedKFold(5)"
             words = f"classes of y that no row had in fit: {', '.join(map(str, sorted(unknown)))}"
             warnings.warn(f"{words} ({folds})", UserWarning, stacklevel=2)

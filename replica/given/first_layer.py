@@ -303,15 +303,16 @@ class FirstLayer(Described):
 
         Where the target jumps along a curve, two rules may be as far off as each other.
         """
-        T = self.directions.shape[1]
-        used = np.flatnonzero(component.axes[:T].any(axis=0))  # coordinates of z
+        target_axes = component.axes[: self.directions.shape[1]]
+        used = np.flatnonzero(np.abs(target_axes).max(axis=0, initial=0.0) > 1e-9)  # of z
         if j not in self._label_moments:
-            in_axes = self._ordered_directions[0][:, :T].T @ self.directions
             seen = []
             for shift in (0.25, 0.75):
                 lattice = normal_lattice(used.size, LABEL_POINTS, shift)
-                kappa = component.origin[:T] + lattice.nodes @ component.axes[:T, used].T
-                label_means = self.law.mean(*(kappa @ in_axes).T)
+                kappa = (
+                    component.origin[: len(target_axes)] + lattice.nodes @ target_axes[:, used].T
+                )
+                label_means = self.law.mean(*kappa.T)
                 seen.append((*_low_moments(lattice, label_means), lattice.weights @ label_means**2))
             self._label_moments[j] = np.array(seen)
         first, second = self._label_moments[j]

@@ -300,9 +300,10 @@ class Grid:
             error_change = CHANGES[name].of(model, errors, solved_errors)
             if name == "finite_size_shift":
                 error_change = np.maximum(error_change, LOWEST_SHIFT)
+            if name == "finite_size_shift" and model.reuse:
                 a, b = (x.ravel() for x in np.meshgrid(alpha, lam, indexing="ij"))
                 largest_lam = LARGEST_PENALTY * a * of_size(model).dimension
-                error_change = np.where(model.reuse * b > largest_lam, np.nan, error_change)
+                error_change = np.where(b > largest_lam, np.nan, error_change)
             return error_change
 
         blocks = [*self._blocks(self.columns[error_name])]

@@ -35,6 +35,7 @@ FEWEST_DEGREES = 40.0
 # Relative difference from fits to random rows, and how many of their standard errors, from which
 # on it is noted; of errors of the rows that train it is larger.
 LARGEST_DIFFERENCE, LARGEST_TRAINING_DIFFERENCE, STANDARD_ERRORS = 0.05, 0.1, 3.0
+MOST_SCATTER = 0.25  # of fits, two standard errors: of training errors nothing is known from there
 MOST_TRAINED = 0.75  # of the rows: of more, few are left to test fits on, whose errors scatter
 FEW_DEGREES = (
     "few residual degrees of freedom: at a finite n the test error may differ by more than 5 %, "
@@ -54,6 +55,11 @@ TRAINING_DIFFERS = (
     "a training error that is more than 10 %, and three standard errors, off fits to random rows, "
     "as of near copies of rows: take that of the fits (fitted in Python, --wide)"
 )
+TRAINING_SCATTERS = (
+    "a training error of which fits to random rows scatter too much to tell, as where the loss of "
+    "nearly all rows is 0: it may be far too small (fitted in Python, --wide)"
+)
+FITS_DIFFERENT = FITS_DIFFER, FITS_SCATTER, TRAINING_DIFFERS, TRAINING_SCATTERS
 NO_FITS = (
     "errors that fits to random rows could not check: five would take more than some ten seconds, "
     "nearly all rows train, a training set may have one class only, of which the loss has no "
@@ -123,7 +129,7 @@ ERRORS_OFF = (
     BEYOND_ROWS,
     BEYOND_STRATA,
 )  # notes that errors may be; and training errors
-TRAINING_OFF = FEW_DEGREES, BEYOND_ROWS, BEYOND_STRATA, TRAINING_DIFFERS
+TRAINING_OFF = FEW_DEGREES, BEYOND_ROWS, BEYOND_STRATA, TRAINING_DIFFERS, TRAINING_SCATTERS
 
 
 def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
@@ -150,6 +156,9 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
         FITS_SCATTER: (samples <= MOST_TRAINED * len(model.labels))
         & differs(point_columns, ("test_error", "loss_error"), scatter=True),
         TRAINING_DIFFERS: differs(point_columns, FITTED_TRAINING, LARGEST_TRAINING_DIFFERENCE),
+        TRAINING_SCATTERS: differs(
+            point_columns, FITTED_TRAINING, LARGEST_TRAINING_DIFFERENCE, True, MOST_SCATTER
+        ),
         FITS_ALONE: np.logical_not(point_columns["converged"]) & has_fits(point_columns),
         NO_FITS: point_columns["converged"]
         & lacks_fits(point_columns)
@@ -232,12 +241,14 @@ def differs(
     names: Sequence[str] = FITTED,
     largest: float = LARGEST_DIFFERENCE,
     scatter: bool = False,
+    most_scatter: float = np.inf,
 ) -> Any:
     """True where an error of these ``names`` is off that of fits to random rows, by more than
     ``largest`` of it and STANDARD_ERRORS.
 
     With ``scatter`` it is where fits cannot tell: the error is off by more than ``largest``, but
-    not than STANDARD_ERRORS, two of which are more than ``largest``.
+    not than STANDARD_ERRORS, two of which are more than ``largest``; or two are more than
+    ``most_scatter`` of the fits' mean.
     """
     is_off: Any = False
     for name in names:
@@ -247,6 +258,8 @@ def differs(
             is_beyond = difference > STANDARD_ERRORS * stderr
             is_noted = np.logical_not(is_beyond) & (2 * stderr > least) if scatter else is_beyond
             is_off = is_off | ((difference > least) & is_noted)
+            if scatter:
+                is_off = is_off | (np.logical_not(is_beyond) & (2 * stderr > most_scatter * fitted))
     return is_off
 
 
@@ -272,7 +285,8 @@ def with_noted(model: Given, dataset: Any) -> Any:
     off, ``noted_training``, whether one says so of its training error, and ``note``, their words.
     """
     dims, notes_of_points = dataset.converged.dims, notes_of(model, dataset)
-    notes = [note for note in (*ERRORS_OFF, TRAINING_DIFFERS) if note in notes_of_points]
+    notes_off = dict.fromkeys((*ERRORS_OFF, *TRAINING_OFF))
+    notes = [note for note in notes_off if note in notes_of_points]
     has_note = np.array([dataset.converged & notes_of_points[note] for note in notes])
     words = ["; ".join(itertools.compress(notes, at)) for at in has_note.reshape(len(notes), -1).T]
     note_of_points = np.reshape(words, dataset.converged.shape)

@@ -28,6 +28,7 @@ from .readout_curves import (
     MOST_FREQUENT,
     NO_FITS,
     TRAINING_DIFFERS,
+    TRAINING_SCATTERS,
     beyond,
     beyond_note,
     differs,
@@ -233,7 +234,11 @@ def samples_needed(
     # the number tried below the answer counts, too: with more samples a note ends
     nearby_tried = slice(max(nearest_tried - 1, 0), nearest_tried + 1)
     noted = notes_of(model, solved_curve)
-    for note in (MOST_FREQUENT, TRAINING_DIFFERS):  # notes on the error to reach follow
+    for note in (
+        MOST_FREQUENT,
+        TRAINING_DIFFERS,
+        TRAINING_SCATTERS,
+    ):  # notes on the error to reach follow
         noted.pop(note, None)
     if has_fits(solved_curve).any():  # far from the answer none are made
         noted.pop(NO_FITS, None)

@@ -30,9 +30,7 @@ from .evaluate_model import evaluate
 from .grid import Grid, solve_grid, with_points
 from .readout_curves import (
     FITS_ALONE,
-    FITS_DIFFER,
-    FITS_SCATTER,
-    TRAINING_DIFFERS,
+    FITS_DIFFERENT,
     column_names,
     layer_points,
     notes_of,
@@ -241,8 +239,7 @@ class Solution(Displayed):
             ]
             means_text = f": {', '.join(found)})"
             of_fits = {
-                note: note.removesuffix(")") + means_text
-                for note in (FITS_DIFFER, FITS_SCATTER, TRAINING_DIFFERS, FITS_ALONE)
+                note: note.removesuffix(")") + means_text for note in (*FITS_DIFFERENT, FITS_ALONE)
             }
             return [of_fits.get(note, note) for note, has_note in noted.items() if has_note]
         point_changes = [(name, getattr(self, name), change) for name, change in CHANGES.items()]

@@ -138,8 +138,8 @@ def test_an_unknown_distance_from_networks_is_noted(capsys):
     """Steep along a diagonal: there are no nodes for an answer at d = 1000, twice the limit."""
     line = "curve --theory network --student tanh --target tanh(3*(z1+z2)) --alpha0 4 --eta .05"
     assert theory(f"{line} --alpha .5 --lam 1.85") == 0
-    noted = "how far these are from d = 1000 is not known: no answer, as at a d where"
-    assert f"note: {noted}" in capsys.readouterr().err
+    noted = "how far these are from d = 1000 is not known: no answer, or none in time"
+    assert f"note: {noted}\n" in capsys.readouterr().err
 
 
 def test_how_far_the_limit_is_stands_in_the_figure(tmp_path, capsys):

@@ -8,7 +8,13 @@ import pytest
 from sklearn.base import is_classifier
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.linear_model import LogisticRegression, RidgeClassifier, RidgeClassifierCV, RidgeCV
+from sklearn.linear_model import (
+    LogisticRegression,
+    Ridge,
+    RidgeClassifier,
+    RidgeClassifierCV,
+    RidgeCV,
+)
 from sklearn.model_selection import cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -420,3 +426,15 @@ def test_outputs_of_cross_validation(names):
         for one in (probe, RidgeClassifier(alpha=1.0))
     )
     np.testing.assert_allclose(found, expected, rtol=1e-9)  # the same estimator
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_the_score_of_several_outputs_is_that_of_ridge(outputs):
+    """The R squared, also in folds."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 10))
+    Y = X @ rng.standard_normal((10, outputs)) + rng.standard_normal((300, outputs))
+    curve, plain = ProbeCurve(10.0, train_sizes=[100]), Ridge(alpha=10.0)
+    assert curve.fit(X, Y).score(X, Y) == pytest.approx(plain.fit(X, Y).score(X, Y), rel=1e-9)
+    scores = (cross_val_score(one, X, Y, cv=3) for one in (curve, plain))
+    assert next(scores) == pytest.approx(next(scores), rel=1e-9)
