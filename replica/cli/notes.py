@@ -115,6 +115,9 @@ def notes_of_curve(
             change_note(noted_points, axes, error_name, asked, network_eta),
             observables.few_products_note(noted_grid.models, grid.axes["alpha"]),
             observables.far_below_limit_note(noted_grid.models, shifts),
+            observables.rare_features_note(
+                noted_grid.models, noted_grid.axes["alpha"], noted_grid.columns
+            ),
         ]
     curve_sentences += _price_notes(grid, asked)
     alpha_and_lam = ([point[name] for point in noted_points] for name in ("alpha", "lam"))

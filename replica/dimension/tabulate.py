@@ -310,13 +310,8 @@ def loaded_table(
 def _fourth_cumulant(model: Model, along_u: Array, c: float) -> Array:
     """Fourth cumulant (N,) of sigma - mu_0 - mu_1 v, for preactivations ``along_u`` (N,) + v and v
     of variance ``c``: to some per cent, interpolated."""
-    normal, places = gauss_hermite(80), 65
-    shifts = np.linspace(along_u.min(), along_u.max(), places)
-    sigma = model.student(np.add.outer(shifts, np.sqrt(c) * normal.nodes))
-    linear = np.stack([np.ones_like(normal.nodes), normal.nodes])
-    noise = sigma - (sigma * normal.weights) @ linear.T @ linear
-    cumulants = noise**4 @ normal.weights - 3 * (noise**2 @ normal.weights) ** 2
-    return np.interp(along_u, shifts, cumulants)
+    shifts = np.linspace(along_u.min(), along_u.max(), 65)
+    return np.interp(along_u, shifts, model.student.cumulants(shifts, np.full(65, c))[1])
 
 
 def _input_rule(kinks: list[list[float]], rest: int, sizes: Sizes, dropped: float) -> Rule:

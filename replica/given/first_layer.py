@@ -212,6 +212,16 @@ class FirstLayer(Described):
         special_axes, special_count = self._ordered_directions
         return special_axes[:, :special_count]
 
+    @cached_property
+    def kurtosis(self) -> float:
+        """Mean fourth cumulant of the features without their linear part, over their squared mean
+        variance, for inputs about their mean: large where features are rarely very large."""
+        law, W = self.inputs, self.weights
+        W_cov = W
+        if law is not None and law.covariances is not None:
+            W_cov = W @ np.tensordot(law.fractions, law.covariances, axes=1)
+        return self.student.kurtosis(np.broadcast_to(self.bias, len(W)), np.vecdot(W_cov, W))
+
     def _conditioned(self, directions: Array) -> Sequence[Conditioned]:
         """Pre-activations given the projections on ``directions``, for every component of the
         inputs."""

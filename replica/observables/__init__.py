@@ -37,6 +37,7 @@ from .theory_changes import (
     headline_error,
     large_penalty_note,
     price_note,
+    rare_features_note,
     ratio_note,
     shift_text,
 )

@@ -30,7 +30,13 @@ from .grid import (
 )
 from .optimum import Optimum, of_square, optimal_eta, optimal_lambda
 from .readout_curves import column_names, notes_on, refuse_limit_options
-from .theory_changes import far_below_limit_note, few_products_note, price_note, ratio_note
+from .theory_changes import (
+    far_below_limit_note,
+    few_products_note,
+    price_note,
+    rare_features_note,
+    ratio_note,
+)
 
 if TYPE_CHECKING:
     import xarray
@@ -153,6 +159,8 @@ def learning_curve(
         curve_notes = [ratio_note(dataset.alpha.values), few_text]
         of_networks = [each for each in of_own_size if each.rows is not None]
         curve_notes += {price_note(each, one) for each in of_networks for one in curve_grid.losses}
+        at_alpha = curve_grid.axes["alpha"], curve_grid.columns
+        curve_notes.append(rare_features_note(curve_grid.models, *at_alpha))
         is_own = [np.isfinite(each.own_dimension) for each in curve_grid.models]
         if any(is_own) and all(one.is_square for one in curve_grid.losses):
             shift = "finite_size_shift"

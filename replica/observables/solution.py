@@ -43,6 +43,7 @@ from .theory_changes import (
     large_penalty_note,
     of_size,
     price_note,
+    rare_features_note,
     ratio_note,
     shift_text,
 )
@@ -259,7 +260,9 @@ class Solution(Displayed):
         says_price = n or has_size or not self.loss.is_square
         price_text = price_note(self.model, self.loss) if says_price else ""
         penalty_text = large_penalty_note(self.model.reuse, self.alpha, self.lam)
-        others = (few_text, price_text, penalty_text, ratio_note(self.alpha))
+        errors = {name: np.array([getattr(self, name)]) for name in ("train_error", "test_error")}
+        rare_text = rare_features_note([self.model], np.array([self.alpha]), errors)
+        others = (few_text, rare_text, price_text, penalty_text, ratio_note(self.alpha))
         return n + [note for note in others if note]
 
     @property

@@ -1,6 +1,6 @@
 """How far the limit is from a network of usual size, an sRF from its network; notes on both."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from ..convex import Loss
 from ..dimension import products_per_fit
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
+from .readout_curves import MOST_RARE, RARE_FEATURES, rarity
 
 NOTED_SHIFT = 0.02  # of the test error: simulations of that size show it
 # From the limit to a network's own dimension.  From the first on the fifth of it that is not known
@@ -107,6 +108,25 @@ def far_below_limit_note(models: Sequence[SpikedRandomFeatures], shifts: Array) 
         f"errors at d = {at_d:g} differ from their limit by up to {shift_text(lowest)} "
         "(docs/theory/23-a-network-at-its-own-dimension.md, what it does not have)"
     )
+
+
+def rare_features_note(
+    models: Sequence[SpikedRandomFeatures], alpha: Array, columns: Mapping[str, Array]
+) -> str:
+    """Sentence where features of the ``models`` at a dimension are rarely very large, at some of
+    their points, which have ``columns`` of errors, as many at each ``alpha``; else empty.  Networks
+    whose theory of the dimension is section 23 are flagged instead."""
+    most = 0.0
+    errors = (np.split(columns[name], len(models)) for name in ("train_error", "test_error"))
+    for model, train_error, test_error in zip(models, *errors, strict=True):
+        if np.isfinite(model.dimension) and np.isinf(model.own_dimension):
+            layer = model.geometry
+            kurtosis = model.student.kurtosis(layer.bias, layer.c, layer.fractions)
+            n = np.repeat(alpha, test_error.size // alpha.size) * model.dimension
+            p, label_error = model.beta * model.dimension, test_error + model.labels.variance
+            found = rarity(kurtosis, p, n, train_error, label_error)
+            most = max(most, float(np.nanmax(found, initial=0.0)))
+    return RARE_FEATURES * (most > MOST_RARE)
 
 
 def price_note(model: SpikedRandomFeatures, loss: Loss) -> str:

@@ -22,7 +22,7 @@ from scipy.special import factorial
 from solvers.quadrature import QuadratureError, expectation
 from solvers.resources import check_time
 from solvers.results import Array, Scaled
-from solvers.rules import Rule
+from solvers.rules import Rule, gauss_hermite
 
 from ..errors import InvalidArgument
 from .checks import MAX_COMPUTED, assign, called, check_elementwise, number, real
@@ -232,6 +232,25 @@ class Activation:
             )
             raise InvalidArgument("student", self.name, allowed_student)
         return h1, float(h2**2 + rest_variance), float(h2)
+
+    def cumulants(self, s: ArrayLike, c: ArrayLike) -> tuple[Array, Array]:
+        """Variance of features sigma(s + sqrt(c) z), and the fourth cumulant of their remainder,
+        whose variance is mu_2^2: of the shape of ``s``, to some per cent."""
+        rule = gauss_hermite(80)
+        sigma_x = self(np.add.outer(s, np.zeros(1)) + np.multiply.outer(np.sqrt(c), rule.nodes))
+        linear = np.stack([np.ones_like(rule.nodes), rule.nodes])
+        mean_and_slope = (sigma_x * rule.weights) @ linear.T
+        squares = (sigma_x - mean_and_slope @ linear) ** 2
+        variance = squares @ rule.weights
+        fourth = squares**2 @ rule.weights - 3 * variance**2
+        return variance + mean_and_slope[..., 1] ** 2, fourth
+
+    def kurtosis(self, s: ArrayLike, c: ArrayLike, shares: Array | None = None) -> float:
+        """Mean fourth cumulant of features' remainders over the square of the features' mean
+        variance, of neurons with ``shares`` (N,) and pre-activations of means ``s`` and variances
+        ``c`` (N,)."""
+        variance, fourth = (np.average(x, weights=shares) for x in self.cumulants(s, c))
+        return float(fourth / max(variance**2, 1e-300))
 
     def second_hermite(self, s: ArrayLike = 0.0, c: ArrayLike = 1.0) -> Array:
         """Second Hermite moment E (z^2 - 1) sigma(s + sqrt(c) z): h_2 of (2.1), and 2 c dmu_0/dc.
