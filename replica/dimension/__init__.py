@@ -1,4 +1,10 @@
 """A network at its own input dimension: rows with loadings of order 1/sqrt(d).
 docs/theory.md 23"""
 
-from .evaluate_network import evaluate_at_dimension, products_per_fit
+from .evaluate_network import (
+    MOST_RARE,
+    RARE_FEATURES,
+    evaluate_at_dimension,
+    products_per_fit,
+    rarity,
+)

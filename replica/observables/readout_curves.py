@@ -15,6 +15,7 @@ from solvers.results import Array, Status
 
 from ..convex import Loss
 from ..convex import loss as as_loss
+from ..dimension import MOST_RARE, RARE_FEATURES, rarity
 from ..errors import InvalidArgument, shorten_list
 from ..given import (
     TOLERANCE,
@@ -71,11 +72,6 @@ FITS_ALONE = "errors of fits to random rows alone (fitted in Python, --wide)"
 # Simulated: of ten classes 4 to 5 % low at p = 80, 1.6 % at p = 240, of five 1.4 % at p = 80.
 FEWEST_NEURONS_OF_CLASS = 15
 FEW_NEURONS = "few neurons for so many classes: the classification error may be 5 % too low"
-RARE_FEATURES = (
-    "features that are rarely very large, as a cube's: at so few neurons or samples the test error "
-    "may be 4 to 20 % too low (docs/theory/23-a-network-at-its-own-dimension.md)"
-)
-MOST_RARE = 0.03  # variance of the responses: simulated errors are 4 % off at .035, 14 % at .37
 UNCENTRED = (
     "labels whose mean is far from 0, and no intercept: intercept=True (--intercept) trains one"
 )
@@ -177,14 +173,6 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
         beyond_note(model): beyond(model, samples),
         SOME_ROWS: by_rows & (model.taken(samples) < len(model.labels)),
     }
-
-
-def rarity(kurtosis: float, p: float, n: Any, train_error: Any, label_error: Any) -> Any:
-    """Sum of the relative variances of V over n samples, and of 1 / V2 over p neurons, that rare
-    large features make.  It is (23.11) with V / (1 + V) = 1 - (train_error / label_error)^(1/2);
-    the latter is the test error on labels with their noise."""
-    response = 1 - np.sqrt(np.clip(train_error / label_error, 0, 1))
-    return kurtosis * response**2 * (1 + n / p) / p
 
 
 def _has_rare_features(model: Given, point_columns: Mapping[Any, Any]) -> Any:

@@ -13,10 +13,9 @@ from solvers.resources import GivenUp
 from solvers.results import Array, ConvergenceError
 
 from ..convex import Loss
-from ..dimension import products_per_fit
+from ..dimension import MOST_RARE, RARE_FEATURES, products_per_fit, rarity
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
-from .readout_curves import MOST_RARE, RARE_FEATURES, rarity
 
 NOTED_SHIFT = 0.02  # of the test error: simulations of that size show it
 # From the limit to a network's own dimension.  From the first on the fifth of it that is not known
