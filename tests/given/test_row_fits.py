@@ -298,7 +298,7 @@ def test_fits_that_scatter_are_noted():
     sample = FeatureSample(features=features, labels=labels, intercept=True)
     point = solve(sample, samples=100, lam=0.01, loss="logistic")
     assert point.loss_error == pytest.approx(0.289, abs=0.001)
-    (note,) = (note for note in point.notes if "scatter too much to tell" in note)
+    (note,) = (note for note in point.notes if "random rows, which scatter too much" in note)
     assert "fitted_loss_error 0.35" in note
     texts = point.plot(Figure().subplots()).get_legend_handles_labels()[1]
     assert "may be off: see its note" in texts
