@@ -223,10 +223,9 @@ class ProbeCurve(BaseEstimator):  # type: ignore[misc]
         self._check_readout()
         X = validate_data(self, X, reset=False, dtype=np.float64)
         readout_score = float(self.estimator_.score(X, y))
-        classes = getattr(self, "classes_", None)
-        if classes is not None and (
-            unknown := {*np.unique(y).tolist()}.difference(classes.tolist())
-        ):
+        if not hasattr(self, "classes_"):  # of numbers, also of several outputs
+            return readout_score
+        if unknown := {*np.unique(y).tolist()}.difference(self.classes_.tolist()):
             folds = "in folds of sorted rows give classes=np.unique(y), or cv=StratifiedKFold(5)"
             words = f"classes of y that no row had in fit: {', '.join(map(str, sorted(unknown)))}"
             warnings.warn(f"{words} ({folds})", UserWarning, stacklevel=2)

@@ -234,11 +234,8 @@ def samples_needed(
     # the number tried below the answer counts, too: with more samples a note ends
     nearby_tried = slice(max(nearest_tried - 1, 0), nearest_tried + 1)
     noted = notes_of(model, solved_curve)
-    for note in (
-        MOST_FREQUENT,
-        TRAINING_DIFFERS,
-        TRAINING_SCATTERS,
-    ):  # notes on the error to reach follow
+    # notes on the error to reach follow
+    for note in (MOST_FREQUENT, TRAINING_DIFFERS, TRAINING_SCATTERS):
         noted.pop(note, None)
     if has_fits(solved_curve).any():  # far from the answer none are made
         noted.pop(NO_FITS, None)

@@ -13,14 +13,14 @@ from solvers.resources import GivenUp
 from solvers.results import Array, ConvergenceError
 
 from ..convex import Loss
-from ..dimension import MOST_RARE, RARE_FEATURES, products_per_fit, rarity
+from ..dimension import LEAST_OF_LIMIT, MOST_RARE, RARE_FEATURES, products_per_fit, rarity
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
 
 NOTED_SHIFT = 0.02  # of the test error: simulations of that size show it
 # From the limit to a network's own dimension.  From the first on the fifth of it that is not known
 # is 5 % of the error; the theory does not tell how far below the second it is.
-FAR_BELOW_LIMIT, LOWEST_SHIFT = -0.2, -0.5
+NOTED_FALL, LOWEST_SHIFT = -0.2, LEAST_OF_LIMIT - 1
 NOTHING_LEARNED = 1e-3  # least gain over the error of predicting 0, relative: less is none
 
 
@@ -90,7 +90,7 @@ def shift_text(shift: float, between: str = "") -> str:
     """A finite_size_shift in percent, ``between`` which dimensions, and how well a large one is
     known."""
     or_more = " or more" * bool(shift <= LOWEST_SHIFT)
-    known = ", known to about a fifth of itself" * bool(LOWEST_SHIFT < shift < FAR_BELOW_LIMIT)
+    known = ", known to about a fifth of itself" * bool(LOWEST_SHIFT < shift < NOTED_FALL)
     return f"{shift:+.0%}{or_more}{between}{known}"
 
 
@@ -103,7 +103,7 @@ def far_below_limit_note(models: Sequence[SpikedRandomFeatures], shifts: Array) 
         if np.isfinite(model.own_dimension):
             model_lowest = float(np.nanmin(model_shifts, initial=0.0))
             lowest, at_d = min((lowest, at_d), (model_lowest, model.dimension))
-    return (lowest < FAR_BELOW_LIMIT) * (
+    return (lowest < NOTED_FALL) * (
         f"errors at d = {at_d:g} differ from their limit by up to {shift_text(lowest)} "
         "(docs/theory/23-a-network-at-its-own-dimension.md, what it does not have)"
     )

@@ -249,8 +249,10 @@ class Activation:
         """Mean fourth cumulant of features' remainders over the square of the features' mean
         variance, of neurons with ``shares`` (N,) and pre-activations of means ``s`` and variances
         ``c`` (N,)."""
-        variance, fourth = (np.average(x, weights=shares) for x in self.cumulants(s, c))
-        return float(fourth / max(variance**2, 1e-300))
+        with np.errstate(all="ignore"):  # what overflows is rarely large
+            variance, fourth = (np.average(x, weights=shares) for x in self.cumulants(s, c))
+            ratio = float(fourth / max(variance**2, 1e-300))
+        return ratio if np.isfinite(ratio) else np.inf
 
     def second_hermite(self, s: ArrayLike = 0.0, c: ArrayLike = 1.0) -> Array:
         """Second Hermite moment E (z^2 - 1) sigma(s + sqrt(c) z): h_2 of (2.1), and 2 c dmu_0/dc.

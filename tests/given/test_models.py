@@ -252,6 +252,15 @@ def test_rare_large_features_are_noted(student, noted, caplog):
     assert not any("rarely very large" in note for note in limit.notes)
 
 
+def test_features_whose_powers_overflow_are_rarely_large(recwarn):
+    """Without a warning of numpy's; the cube's remainder is He_3, of fourth moment 3348."""
+    kurtosis = activation("exp(x)", "student").kurtosis(np.zeros(1), np.full(1, 900.0))
+    assert kurtosis == np.inf
+    assert not recwarn.list
+    cube = activation("x**3", "student").kurtosis(np.zeros(1), np.ones(1))
+    assert cube == pytest.approx((3348 - 3 * 6**2) / 15**2, rel=1e-9)
+
+
 def test_features_that_vanish_predict_nothing():
     nothing = dict(weights=np.zeros((8, 6)), target="sin", directions=np.eye(6)[0])
     point = replica.solve(replica.FirstLayer(student="tanh", **nothing), samples=20, lam=0.1)
