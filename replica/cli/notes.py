@@ -115,11 +115,8 @@ def notes_of_curve(
             change_note(noted_points, axes, error_name, asked, network_eta),
             observables.few_products_note(noted_grid.models, grid.axes["alpha"]),
             observables.far_below_limit_note(noted_grid.models, shifts),
-            observables.rare_features_note(
-                noted_grid.models, noted_grid.axes["alpha"], noted_grid.columns
-            ),
         ]
-    curve_sentences += _price_notes(grid, asked)
+    curve_sentences += grid.notes_on_errors() + _price_notes(grid, asked)
     alpha_and_lam = ([point[name] for point in noted_points] for name in ("alpha", "lam"))
     curve_sentences.append(observables.large_penalty_note(grid.models[0].reuse, *alpha_and_lam))
     return grid, [*filter(None, curve_sentences)], float(of_limits[_farthest(of_limits)])

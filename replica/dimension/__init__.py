@@ -3,9 +3,6 @@ docs/theory.md 23"""
 
 from .evaluate_network import (
     LEAST_OF_LIMIT,
-    MOST_RARE,
-    RARE_FEATURES,
     evaluate_at_dimension,
     products_per_fit,
-    rarity,
 )

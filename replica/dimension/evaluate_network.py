@@ -33,11 +33,6 @@ LARGEST_SHARE, LARGEST_NOISE, FARTHEST, LEAST_SHIFT = 0.4, 2.0, 2.0, 0.015
 # Variance of the responses that rare large features make: from .02 to .2 test errors are 4 to 50 %
 # off (He_3, cube, He_2 at d = 200 and 400; of exp(x) up to 170 %), below up to 3 %.
 MOST_VARIANCE = 0.02
-RARE_FEATURES = (
-    "features that are rarely very large, as a cube's: at so few neurons or samples the test error "
-    "may be 4 to 20 % too low (docs/theory/23-a-network-at-its-own-dimension.md)"
-)
-MOST_RARE = 0.03  # variance of the responses: simulated errors are 4 % off at .035, 14 % at .37
 # Share of the limit's test error: below it networks of d = 200 and 400 had up to 75 % more, from it
 # on up to 12 %; the change from the limit is known to about a fifth of itself.
 LEAST_OF_LIMIT = 0.5
@@ -147,14 +142,6 @@ def products_per_fit(model: Model, alpha: Array, dimension: float) -> Array:
     directions = loaded_rows(replace(model, dimension=np.inf)).share_of_directions * dimension
     fits = dimension * np.maximum(alpha, model.beta)
     return np.asarray(directions**degree / factorial(degree) / fits)
-
-
-def rarity(kurtosis: float, p: float, n: Any, train_error: Any, label_error: Any) -> Any:
-    """Sum of the relative variances of V over n samples, and of 1 / V2 over p neurons, that rare
-    large features make.  It is (23.11) with V / (1 + V) = 1 - (train_error / label_error)^(1/2);
-    the latter is the test error on labels with their noise."""
-    response = 1 - np.sqrt(np.clip(train_error / label_error, 0, 1))
-    return kurtosis * response**2 * (1 + n / p) / p
 
 
 def _limit(table: Table, alpha: Array, lam: Array) -> tuple[Array, Array]:

@@ -32,12 +32,12 @@ from .theory_changes import (
     CHANGES,
     NOTED_SHIFT,
     NOTHING_LEARNED,
+    errors_off,
     far_below_limit_note,
     few_products_note,
     headline_error,
     large_penalty_note,
     price_note,
-    rare_features_note,
     ratio_note,
     shift_text,
 )

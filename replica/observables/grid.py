@@ -44,9 +44,9 @@ from ..problem import (
 )
 from ..steps import THEORIES
 from .evaluate_model import LARGEST_PENALTY, evaluate
-from .readout_curves import column_names, layer_points, with_noted
+from .readout_curves import column_names, layer_points, point_note, with_noted
 from .row_fits import fitted_errors
-from .theory_changes import CHANGES, LOWEST_SHIFT, headline_error, of_size
+from .theory_changes import CHANGES, LOWEST_SHIFT, errors_off, headline_error, of_size
 
 if TYPE_CHECKING:
     import xarray
@@ -250,8 +250,7 @@ class Grid:
 
     def _fitted_columns(self) -> dict[str, Array]:
         """Columns of fits to random rows of a sample, of all points that Ctrl-C did not leave."""
-        axis_values = (x.ravel() for x in np.meshgrid(*self.axes.values(), indexing="ij"))
-        place = dict(zip(self.axes, axis_values, strict=True)) | self.columns
+        place = self._places() | self.columns
         is_left = place["status"] == str(Status.INTERRUPTED)
         fitted_samples = np.where(is_left, np.nan, place.get("samples", np.nan))
         parts = [np.split(x, len(self.losses)) for x in (fitted_samples, place["lam"])]
@@ -262,6 +261,17 @@ class Grid:
         unknown = np.full(len(fitted_samples) // len(self.losses), np.nan)
         names = dict.fromkeys(name for one in fits for name in one)
         return {name: np.concatenate([one.get(name, unknown) for one in fits]) for name in names}
+
+    def notes_on_errors(self) -> list[str]:
+        """Where networks at their own dimension may have other errors than the theory, and why."""
+        alpha = self._places()["alpha"]
+        noted = errors_off(self.models, alpha, self.columns, self.losses)
+        return [point_note(note, at, "alpha", alpha) for note, at in noted.items() if at.any()]
+
+    def _places(self) -> dict[str, Array]:
+        """The values of the axes at every point."""
+        axis_values = (x.ravel() for x in np.meshgrid(*self.axes.values(), indexing="ij"))
+        return dict(zip(self.axes, axis_values, strict=True))
 
     def _add_field(self, grid_variables: dict[str, Any], name: str, grid_models: list[Any]) -> None:
         """Put the field ``name`` of all models among the variables, if it is one number."""

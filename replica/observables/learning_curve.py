@@ -34,7 +34,6 @@ from .theory_changes import (
     far_below_limit_note,
     few_products_note,
     price_note,
-    rare_features_note,
     ratio_note,
 )
 
@@ -159,8 +158,7 @@ def learning_curve(
         curve_notes = [ratio_note(dataset.alpha.values), few_text]
         of_networks = [each for each in of_own_size if each.rows is not None]
         curve_notes += {price_note(each, one) for each in of_networks for one in curve_grid.losses}
-        at_alpha = curve_grid.axes["alpha"], curve_grid.columns
-        curve_notes.append(rare_features_note(curve_grid.models, *at_alpha))
+        curve_notes += curve_grid.notes_on_errors()
         is_own = [np.isfinite(each.own_dimension) for each in curve_grid.models]
         if any(is_own) and all(one.is_square for one in curve_grid.losses):
             shift = "finite_size_shift"

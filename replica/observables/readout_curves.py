@@ -15,7 +15,6 @@ from solvers.results import Array, Status
 
 from ..convex import Loss
 from ..convex import loss as as_loss
-from ..dimension import MOST_RARE, RARE_FEATURES, rarity
 from ..errors import InvalidArgument, shorten_list
 from ..given import (
     TOLERANCE,
@@ -71,6 +70,10 @@ FAR = "errors far from the answer, which are not set beside fits to random rows"
 FITS_ALONE = "errors of fits to random rows alone (fitted in Python, --wide)"
 # Simulated: of ten classes 4 to 5 % low at p = 80, 1.6 % at p = 240, of five 1.4 % at p = 80.
 FEWEST_NEURONS_OF_CLASS = 15
+RARE_FEATURES = (
+    "features that are rarely very large, as a cube's: at so few neurons or samples the test error "
+    "may be 4 to 20 % too low (docs/theory/23-a-network-at-its-own-dimension.md)"
+)
 FEW_NEURONS = "few neurons for so many classes: the classification error may be 5 % too low"
 UNCENTRED = (
     "labels whose mean is far from 0, and no intercept: intercept=True (--intercept) trains one"
@@ -145,7 +148,7 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
         return {
             FEW_DEGREES: residual_degrees < FEWEST_DEGREES,
             FEW_NEURONS: is_solved & has_few_neurons,
-            RARE_FEATURES: is_solved & _has_rare_features(model, point_columns),
+            RARE_FEATURES: is_solved & _is_rarely_large(model, point_columns),
         }
     samples = point_columns.get("samples", np.nan)  # none on a curve over alpha
     by_rows = model.by_rows(samples)
@@ -175,7 +178,7 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
     }
 
 
-def _has_rare_features(model: Given, point_columns: Mapping[Any, Any]) -> Any:
+def _is_rarely_large(model: Given, point_columns: Mapping[Any, Any]) -> Any:
     """True where a first layer has features that are rarely very large, for its size."""
     if not isinstance(model, FirstLayer):
         return False
@@ -183,7 +186,19 @@ def _has_rare_features(model: Given, point_columns: Mapping[Any, Any]) -> Any:
     n = point_columns["alpha"] * model.dimension if of_alpha else point_columns["samples"]
     label_error = point_columns["test_error"] + (0 if model.law.channel else model.law.variance)
     errors = point_columns["train_error"], label_error
-    return rarity(model.kurtosis, len(model.weights), n, *errors) > MOST_RARE
+    return has_rare_features(model.kurtosis, len(model.weights), n, *errors)
+
+
+def has_rare_features(kurtosis: float, p: float, n: Any, train_error: Any, label_error: Any) -> Any:
+    """True where rare large features of p neurons make errors on n samples larger than in theory.
+
+    The sum of the relative variances of V over the samples, and of 1 / V2 over the neurons, is
+    (23.11) with V / (1 + V) = 1 - (train_error / label_error)^(1/2); the latter is the test error
+    on labels with their noise.
+    """
+    most_variance = 0.03  # simulated errors are 4 % off at .035, 14 % at .37
+    response = 1 - np.sqrt(np.clip(train_error / label_error, 0, 1))
+    return kurtosis * response**2 * (1 + n / p) / p > most_variance
 
 
 def no_better_than_constants(model: FeatureSample, point_columns: Any) -> tuple[bool, bool]:
@@ -288,11 +303,19 @@ def notes_on(model: Given, dataset: Any) -> list[str]:
         is_shown = dataset.converged | (note == FITS_ALONE)
         noted_at = (noted_points & is_shown).broadcast_like(dataset.converged)
         if noted_at.any():
-            each = np.unique(dataset[sample_axis].broadcast_like(noted_at).values[noted_at.values])
-            n_text = ", ".join(f"{n:g}" for n in each[:4]) + f" to {each[-1]:g}" * (len(each) > 4)
-            noted_text = f"{int(noted_at.sum())} of {noted_at.size} points"
-            curve_notes.append(f"{noted_text}, at {sample_axis} {n_text}, have {note}")
+            of_points = dataset[sample_axis].broadcast_like(noted_at).values
+            curve_notes.append(point_note(note, noted_at.values, sample_axis, of_points))
     return curve_notes
+
+
+def point_note(note: str, noted_at: Array, axis: str, values: Array) -> str:
+    """A note with how many points have it, and their ``values`` of an axis, arrays of one shape; of
+    one point alone the note itself."""
+    if noted_at.size == 1:
+        return note
+    each = np.unique(values[noted_at])
+    values_text = ", ".join(f"{n:g}" for n in each[:4]) + f" to {each[-1]:g}" * (len(each) > 4)
+    return f"{noted_at.sum()} of {noted_at.size} points, at {axis} {values_text}, have {note}"
 
 
 def with_noted(model: Given, dataset: Any) -> Any:

@@ -38,12 +38,12 @@ from .readout_curves import (
 from .row_fits import fitted_errors
 from .theory_changes import (
     CHANGES,
+    errors_off,
     few_products_note,
     headline_error,
     large_penalty_note,
     of_size,
     price_note,
-    rare_features_note,
     ratio_note,
     shift_text,
 )
@@ -261,8 +261,9 @@ class Solution(Displayed):
         price_text = price_note(self.model, self.loss) if says_price else ""
         penalty_text = large_penalty_note(self.model.reuse, self.alpha, self.lam)
         errors = {name: np.array([getattr(self, name)]) for name in ("train_error", "test_error")}
-        rare_text = rare_features_note([self.model], np.array([self.alpha]), errors)
-        others = (few_text, rare_text, price_text, penalty_text, ratio_note(self.alpha))
+        noted = errors_off([self.model], np.array([self.alpha]), errors, [self.loss])
+        of_errors = [note for note, has_note in noted.items() if has_note]
+        others = (few_text, *of_errors, price_text, penalty_text, ratio_note(self.alpha))
         return n + [note for note in others if note]
 
     @property

@@ -13,9 +13,10 @@ from solvers.resources import GivenUp
 from solvers.results import Array, ConvergenceError
 
 from ..convex import Loss
-from ..dimension import LEAST_OF_LIMIT, MOST_RARE, RARE_FEATURES, products_per_fit, rarity
+from ..dimension import LEAST_OF_LIMIT, products_per_fit
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
+from .readout_curves import FEW_DEGREES, FEWEST_DEGREES, RARE_FEATURES, has_rare_features
 
 NOTED_SHIFT = 0.02  # of the test error: simulations of that size show it
 # From the limit to a network's own dimension.  From the first on the fifth of it that is not known
@@ -109,23 +110,34 @@ def far_below_limit_note(models: Sequence[SpikedRandomFeatures], shifts: Array) 
     )
 
 
-def rare_features_note(
-    models: Sequence[SpikedRandomFeatures], alpha: Array, columns: Mapping[str, Array]
-) -> str:
-    """Sentence where features of the ``models`` at a dimension are rarely very large, at some of
-    their points, which have ``columns`` of errors, as many at each ``alpha``; else empty.  Networks
-    whose theory of the dimension is section 23 are flagged instead."""
-    most = 0.0
+def errors_off(
+    models: Sequence[SpikedRandomFeatures],
+    alpha: Array,
+    columns: Mapping[str, Array],
+    losses: Iterable[Loss],
+) -> dict[str, Array]:
+    """The points where networks at their own dimension may have other errors than the theory, (P,)
+    by note: few residual degrees of freedom, features that are rarely very large.
+
+    There are ``columns`` of errors at ``alpha`` (P,), as many points of each of the ``models``, one
+    model after the other.  Networks whose theory of the dimension is section 23 are flagged, not
+    noted, where features are rarely large.  Degrees of freedom are those of the square loss, which
+    are n (train_error / label_error)^(1/2), the latter the test error on labels with their noise.
+    """
+    few, rare = np.zeros((2, len(models), alpha.size // len(models)), dtype=bool)
     errors = (np.split(columns[name], len(models)) for name in ("train_error", "test_error"))
-    for model, train_error, test_error in zip(models, *errors, strict=True):
-        if np.isfinite(model.dimension) and np.isinf(model.own_dimension):
-            layer = model.geometry
-            kurtosis = model.student.kurtosis(layer.bias, layer.c, layer.fractions)
-            n = np.repeat(alpha, test_error.size // alpha.size) * model.dimension
-            p, label_error = model.beta * model.dimension, test_error + model.labels.variance
-            found = rarity(kurtosis, p, n, train_error, label_error)
-            most = max(most, float(np.nanmax(found, initial=0.0)))
-    return RARE_FEATURES * (most > MOST_RARE)
+    of_models = zip(models, np.split(alpha, len(models)), *errors, strict=True)
+    for k, (model, model_alpha, train_error, test_error) in enumerate(of_models):
+        if np.isfinite(model.dimension):
+            n, p = model_alpha * model.dimension, model.beta * model.dimension
+            label_error = test_error + model.labels.variance
+            few[k] = n * np.sqrt(train_error / label_error) < FEWEST_DEGREES
+            if np.isinf(model.own_dimension):
+                layer = model.geometry
+                kurtosis = model.student.kurtosis(layer.bias, layer.c, layer.fractions)
+                rare[k] = has_rare_features(kurtosis, p, n, train_error, label_error)
+    few &= all(loss.is_square for loss in losses)
+    return {FEW_DEGREES: few.ravel(), RARE_FEATURES: rare.ravel()}
 
 
 def price_note(model: SpikedRandomFeatures, loss: Loss) -> str:

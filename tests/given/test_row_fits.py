@@ -205,7 +205,7 @@ def test_points_that_are_not_solved_have_the_errors_of_fits(caplog):
         curve.fitted_test_error.item()
         == solve(sample, samples=200, lam=1.0).fitted["fitted_test_error"]
     )
-    assert f"1 of 1 points, at samples 200, have {FITS_ALONE}" in caplog.text
+    assert FITS_ALONE in caplog.text
     caplog.clear()
     solve(sample, **unsolved)
     assert FITS_ALONE.removesuffix(")") in caplog.text

@@ -301,7 +301,7 @@ def test_notes_are_warnings():
     with pytest.warns(UserWarning, match="1 of 2 points, at samples 700, have more samples than"):
         ProbeCurve(alphas=10.0, train_sizes=[300, 700]).fit(X, y)
     (differ, *_) = said_of(X, y, alphas=1e-6, train_sizes=[31])
-    assert differ.startswith("1 of 1 points, at samples 31, have errors that are more than 5 %")
+    assert differ.startswith("errors that are more than 5 %")
 
 
 def said_of(X, y, **options):
@@ -318,8 +318,8 @@ def test_warnings_tell_all_rows_from_the_sizes_asked_for():
     sentences = said_of(X[:32], y[:32], alphas=1e-3, train_sizes=[28])
     guesses = [sentence for sentence in sentences if "not clearly better than a guess" in sentence]
     starts = ("", "test_error_, of 32 rows that train: ")
-    for sentence, start, n in zip(guesses, starts, (28, 32), strict=True):
-        assert sentence.startswith(f"{start}1 of 1 points, at samples {n}, have an error that")
+    for sentence, start in zip(guesses, starts, strict=True):
+        assert sentence.startswith(f"{start}an error that")
 
 
 REFUSED = {
