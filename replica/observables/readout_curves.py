@@ -305,7 +305,19 @@ def notes_on(model: Given, dataset: Any) -> list[str]:
         if noted_at.any():
             of_points = dataset[sample_axis].broadcast_like(noted_at).values
             curve_notes.append(point_note(note, noted_at.values, sample_axis, of_points))
+    if dataset.converged.size == 1:
+        fitted = {str(name): x.item() for name, x in dataset.items() if "fitted" in str(name)}
+        curve_notes = [with_means(note, fitted) for note in curve_notes]
     return curve_notes
+
+
+def with_means(note: str, fitted: Mapping[str, float]) -> str:
+    """A note on ``fitted`` errors of a point with these, and their standard errors."""
+    means = {name: mean for name, mean in fitted.items() if not name.endswith("_stderr")}
+    if note not in (*FITS_DIFFERENT, FITS_ALONE) or not means:
+        return note
+    found = [f"{name} {mean:.3g} ± {fitted[f'{name}_stderr']:.2g}" for name, mean in means.items()]
+    return f"{note.removesuffix(')')}: {', '.join(found)})"
 
 
 def point_note(note: str, noted_at: Array, axis: str, values: Array) -> str:

@@ -28,13 +28,7 @@ from ..saddle_point import COLUMNS, Conjugates, Overlaps
 from ..steps import GradientStep, model_of
 from .evaluate_model import evaluate
 from .grid import Grid, solve_grid, with_points
-from .readout_curves import (
-    FITS_ALONE,
-    FITS_DIFFERENT,
-    column_names,
-    layer_points,
-    notes_of,
-)
+from .readout_curves import column_names, layer_points, notes_of, with_means
 from .row_fits import fitted_errors
 from .theory_changes import (
     CHANGES,
@@ -234,15 +228,7 @@ class Solution(Displayed):
         place, few samples, or more of them than rows; and where alpha may be meant for n."""
         if self._is_given:
             noted = notes_of(self.model, vars(self) | self.fitted)
-            means = {name: mean for name, mean in self.fitted.items() if "stderr" not in name}
-            found = [
-                f"{name} {x:.3g} ± {self.fitted[f'{name}_stderr']:.2g}" for name, x in means.items()
-            ]
-            means_text = f": {', '.join(found)})"
-            of_fits = {
-                note: note.removesuffix(")") + means_text for note in (*FITS_DIFFERENT, FITS_ALONE)
-            }
-            return [of_fits.get(note, note) for note, has_note in noted.items() if has_note]
+            return [with_means(note, self.fitted) for note, has_note in noted.items() if has_note]
         point_changes = [(name, getattr(self, name), change) for name, change in CHANGES.items()]
         at_d = of_size(self.model).dimension
         n = [
