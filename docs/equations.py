@@ -56,11 +56,11 @@ def keep_points(_app: Any, doctree: nodes.document) -> None:
             continue
         after = formula.next_node(descend=False, siblings=True)
         if isinstance(after, nodes.Text) and (points := POINTS.match(after)):
-            rest, parent = nodes.Text(after[points.end() :]), formula.parent
-            parent.replace(after, rest)
-            kept = nodes.inline(classes=["kept"])  # on one line (pages.css)
-            parent.replace(formula, kept)
-            kept += [formula, nodes.Text(points[0])]
+            # by place, as equal texts of a paragraph are one to replace()
+            parent = formula.parent
+            at = next(k for k, node in enumerate(parent.children) if node is formula)
+            line = nodes.inline("", "", formula, nodes.Text(points[0]), classes=["kept"])
+            parent[at : at + 2] = [line, nodes.Text(after[points.end() :])]
 
 
 class LinkCitations(SphinxPostTransform):

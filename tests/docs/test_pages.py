@@ -3,6 +3,7 @@
 ``sphinx-build -W -b html docs docs/_build/html`` builds them; these tests build nothing.
 """
 
+import re
 from functools import cache
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
@@ -43,6 +44,11 @@ class Content(HTMLParser):
 @cache
 def content(page):
     return Content(page.read_text("utf-8"))
+
+
+@each_page
+def test_a_point_after_a_formula_is_there_once(page):
+    assert not re.findall(r"</span>([,.;:)]+)</span>\1", page.read_text("utf-8"))
 
 
 @each_page
