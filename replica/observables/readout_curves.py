@@ -184,8 +184,7 @@ def _is_rarely_large(model: Given, point_columns: Mapping[Any, Any]) -> Any:
         return False
     of_alpha = "samples" not in point_columns
     n = point_columns["alpha"] * model.dimension if of_alpha else point_columns["samples"]
-    label_error = point_columns["test_error"] + (0 if model.law.channel else model.law.variance)
-    errors = point_columns["train_error"], label_error
+    errors = point_columns["train_error"], point_columns["test_error"] + model.law.variance
     return has_rare_features(model.kurtosis, len(model.weights), n, *errors)
 
 

@@ -527,6 +527,9 @@ def test_few_residual_degrees_of_freedom_are_noted(theory, capsys, caplog):
     assert FEW_DEGREES in point.notes
     learning_curve(model, alpha=[0.6, 2.0], lam=[0.02, 0.5], theory=["network", "srf"])
     assert f"2 of 8 points, at alpha 0.6, have {FEW_DEGREES}" in caplog.text
+    caplog.clear()
+    learning_curve(model, alpha=[0.6, 2.0], lam=0.02, loss=["square", "logistic"])
+    assert f"1 of 4 points, at alpha 0.6, have {FEW_DEGREES}" in caplog.text
     assert FEW_DEGREES not in solve(replace(limit, dimension=3000), alpha=0.6, lam=0.02).notes
     assert FEW_DEGREES not in solve(limit, alpha=0.6, lam=0.02).notes
 
