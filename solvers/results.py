@@ -46,6 +46,11 @@ class Status(Enum):
         "quadrature_tol, up to some .03, accepts their error; a FeatureSample of the outputs on "
         "drawn inputs, with their labels, takes none)"
     )
+    OUTPUTS = (
+        "not converged: outputs are far from Gaussian in each class, and the classification error "
+        "at drawn inputs is another (take a FeatureSample of the outputs on drawn inputs, with "
+        "their labels)"
+    )
     ROUNDING = (
         "not converged: the error is lost in the rounding of what it is the difference of; "
         "subtract the mean of labels, if it is large"

@@ -19,7 +19,7 @@ from solvers.results import Array, Status
 from ..convex import Loss, answers_of_two, error_at_nodes, losses
 from ..errors import InvalidArgument
 from ..problem import check_bytes
-from ..saddle_point import ridge_errors, ridge_scores
+from ..saddle_point import Field, ridge_errors, ridge_scores
 from .classes import wrong_outputs
 from .equations import Freedom, RowStrata
 from .first_layer import SHARES, FirstLayer
@@ -66,6 +66,8 @@ class GivenPoint(NamedTuple):
         Shares of the answers to each class.
     row_errors : (2, N) or None
         Test and classification error of each row, where all rows are strata.
+    field : Field or None
+        The law of the output in the strata.
     """
 
     columns: dict[str, Any]
@@ -73,6 +75,7 @@ class GivenPoint(NamedTuple):
     given: Stratified | None = None
     confusion: Array | None = None
     row_errors: Array | None = None
+    field: Field | None = None
 
 
 def evaluate_readout(
@@ -188,7 +191,31 @@ class _Point:
             rough = fine_readout
         if wider_change > direction_tol:
             raise GivenUp(Status.SPECIAL_DIRECTIONS)
+        if np.isnan(fine_readout.columns["classification_error"]):
+            return fine_readout
+        difference, standard_errors = self._difference(model, fine_readout)
+        if difference > 0.02 and standard_errors > 3 and model.between_classes is not None:
+            return self.settle(model.between_classes, stratify)
+        if difference > max(0.06, self.tol) and standard_errors > 4:
+            raise GivenUp(Status.OUTPUTS)
         return fine_readout
+
+    def _difference(self, layer: FirstLayer, found: GivenPoint) -> tuple[float, float]:
+        """How far the classification error is from that at drawn inputs, relative and in standard
+        errors: equations take the outputs in a stratum for Gaussian."""
+        assert found.last is not None
+        assert found.given is not None
+        assert found.field is not None
+        posterior = Posterior(*map(to_host, found.last))
+        drawn, mean_variance = layer.drawn, found.given.strata.along(found.last.mean)[2]
+        # T is of the first label; others' variances have the same shape
+        of_labels = (found.field.variance - mean_variance) @ found.given.moments.weights
+        field = drawn.strata.field(posterior)
+        variance = field.variance * (of_labels / of_labels[0])[:, None]
+        error, _ = class_errors(drawn, field._replace(variance=variance))
+        expected, at_drawn = found.columns["classification_error"], error.mean()
+        difference, stderr = abs(at_drawn - expected), error.std() / np.sqrt(error.size)
+        return difference / max(expected, at_drawn, 1e-300), difference / max(stderr, 1e-300)
 
     def _solved(self, stratified: Stratified | None, tol_share: float = 0.05) -> GivenPoint:
         """Solve the point on ``stratified``, to ``tol_share`` of the tolerance, from the last
@@ -218,7 +245,7 @@ class _Point:
             dict(zip(ERRORS, point_errors.tolist(), strict=True)) | point_solution.freedom._asdict()
         )
         columns |= {"strata": stratified.strata.shares.size, "residual": point_solution.residual}
-        return GivenPoint(columns, point_solution.posterior, stratified, confusion, each_row)
+        return GivenPoint(columns, point_solution.posterior, stratified, confusion, each_row, field)
 
 
 def _largest_change(coarse: GivenPoint, fine: GivenPoint) -> float:
@@ -242,8 +269,7 @@ def errors_at(
     if stratified.channel or not loss.is_square:
         mean = losses(labels, moments.weights, loss, field)
         of_loss = tuple(mean[name].item() for name in ("train_error", "loss_error", "train_loss"))
-    class_error, norm = np.array(np.nan), np.nan
-    confusion, by_row = None, isinstance(stratified.strata, RowStrata)
+    norm, by_row = np.nan, isinstance(stratified.strata, RowStrata)
     each = (s.square[:C] / s.slope**2).sum(axis=0)
     if by_row:
         # A row that shares no feature with others has the output 0, known to rounding, whose sign
@@ -253,11 +279,7 @@ def errors_at(
         outputs_in_sum = 1 + (np.arange(len(output_rounding)) >= C)[:, None]
         added = variance_floor * outputs_in_sum * (field.variance[:C] < variance_floor).any(axis=0)
         field = field._replace(variance=field.variance + added)
-    if labels.binary:
-        class_error = error_at_nodes(labels, field)[0].sum(axis=-1)
-        confusion = answers_of_two(labels, field, moments.weights)
-    elif stratified.classes:
-        class_error, confusion = wrong_outputs(moments, field.centre, field.variance)
+    class_error, confusion = class_errors(stratified, field)
     missed = (class_error * moments.weights).sum()
     if C == 1 and (stratified.rows is None or by_row):  # moments of a sample have another readout
         _, T, a = solved.posterior
@@ -269,3 +291,15 @@ def errors_at(
     stderrs = row_errors.std(axis=1) / np.sqrt(s.slope.size) if by_row else 2 * [np.nan]
     point_errors = np.array([test, *of_loss, missed, solved.variance, norm, *stderrs])
     return point_errors, confusion, row_errors if by_row else None
+
+
+def class_errors(stratified: Stratified, field: Field) -> tuple[Array, Array | None]:
+    """Classification error of each stratum, and the confusion matrix; NaN and None where labels
+    are no classes."""
+    moments, labels = stratified.moments, stratified.labels
+    if labels.binary:
+        error = error_at_nodes(labels, field)[0].sum(axis=-1)
+        return error, answers_of_two(labels, field, moments.weights)
+    if stratified.classes:
+        return wrong_outputs(moments, field.centre, field.variance)
+    return np.array(np.nan), None

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from solvers.arrays import like, to_device
-from solvers.resources import GivenUp
+from solvers.arrays import like, to_device, to_host
+from solvers.resources import GivenUp, check_time
 from solvers.results import Array, Status
 from solvers.rules import Rule, normal_lattice
 
@@ -31,9 +31,10 @@ from ..problem import (
     plain_array,
 )
 from .classes import with_sums
+from .equations import RowStrata
 from .layer_strata import HermiteStrata, layer_strata
 from .nodes import STRATA_LEVELS, Conditioned, Level, condition, leading_directions
-from .strata import JoinedStrata, Stratified, StratumLabels, labels_of, stacked
+from .strata import JoinedStrata, Strata, Stratified, StratumLabels, labels_of, stacked
 
 # Shares of the pre-activations from which on a point begins with the first, second, ... special
 # direction; the more there are the more time their strata take.
@@ -194,16 +195,50 @@ class FirstLayer(Described):
         ``SHARES``, and above a direction's share in random rows; or with ``beside`` others if that
         is given.
         """
-        input_cov, target_count = None, self.directions.shape[1]
+        return self._after(self.directions)
+
+    def _after(self, known: Array) -> tuple[Array, int]:
+        """The ordered directions after those ``known`` (d, K), which a point begins with."""
+        input_cov, known_count = None, known.shape[1]
         if self.inputs is not None and self.inputs.covariances is not None:
             input_cov = np.tensordot(self.inputs.fractions, self.inputs.covariances, axes=1)
         most = max(len(SHARES), self.beside or 0) + 1
-        shares, beside, by_chance = leading_directions(self._rows, self.directions, input_cov, most)
+        shares, beside, by_chance = leading_directions(self._rows, known, input_cov, most)
         beside = beside[:, : np.count_nonzero(shares > 1e-14 * shares.max())]
-        least_shares = np.maximum(SHARES[target_count:], 1.2 * by_chance)
+        least_shares = np.maximum(SHARES[known_count:], 1.2 * by_chance)
         beside_count = int(np.count_nonzero(shares[: least_shares.size] > least_shares))
         beside_count = beside_count if self.beside is None else min(self.beside, beside.shape[1])
-        return np.concatenate([self.directions, beside], axis=1), target_count + beside_count
+        return np.concatenate([known, beside], axis=1), known_count + beside_count
+
+    @cached_property
+    def between_classes(self) -> "FirstLayer | None":
+        """The layer whose points begin with the directions that tell the components of the inputs
+        apart, too; None where there are none, or too many."""
+        if self.beside is not None or not self.component_directions.size:
+            return None
+        layer = replace(self)
+        known = np.concatenate([self.directions, self.component_directions], axis=1)
+        made = {"_ordered_directions": self._after(known), "drawn": self.drawn}
+        vars(layer).update(made, between_classes=None)
+        return layer
+
+    @cached_property
+    def component_directions(self) -> Array:
+        """Orthonormal directions (d, k) beside the target's in which means and covariances of the
+        components of the inputs differ; none where they are too many, or there are several outputs,
+        whose classification error is known to less than strata along them would need."""
+        law, target_axes = self._inputs, self.directions
+        none, known = np.empty((self.dimension, 0)), target_axes.shape[1]
+        if len(law.means) == 1 or self.outputs > 1:
+            return none
+        differences = [np.sqrt(law.fractions)[:, None] * (law.means - law.fractions @ law.means)]
+        if law.covariances is not None:
+            differences += [*(law.covariances - law.covariances[0])]
+        apart = np.concatenate(differences)
+        apart -= (apart @ target_axes) @ target_axes.T
+        _, sizes, axes = np.linalg.svd(apart, full_matrices=False)
+        found = axes[sizes > 1e-6 * max(sizes.max(), 1e-300)].T
+        return found if known + found.shape[1] <= len(SHARES) else none
 
     @property
     def special(self) -> Array:
@@ -225,16 +260,44 @@ class FirstLayer(Described):
     def _conditioned(self, directions: Array) -> Sequence[Conditioned]:
         """Pre-activations given the projections on ``directions``, for every component of the
         inputs."""
-        neuron_bias = self.bias
-        if self.intercept:  # at a bias at which the neuron is not 0
-            biases_tried = np.arange(-3.0, 4.0)
-            neuron_bias = np.append(
-                neuron_bias, biases_tried[np.argmax(np.abs(self.student(biases_tried)))]
-            )
-        law = self.inputs or GaussianMixture(means=np.zeros((1, self.dimension)))
+        law = self._inputs
         component_covs = [None] * len(law.means) if law.covariances is None else law.covariances
         input_components = zip(law.fractions.tolist(), law.means, component_covs, strict=True)
-        return [condition(self._rows, neuron_bias, directions, *part) for part in input_components]
+        return [
+            condition(self._rows, self._neuron_bias, directions, *part) for part in input_components
+        ]
+
+    @property
+    def _inputs(self) -> GaussianMixture:
+        """The law of the inputs, N(0, I) too."""
+        return self.inputs or GaussianMixture(means=np.zeros((1, self.dimension)))
+
+    @property
+    def _neuron_bias(self) -> Array:
+        """Bias of each row: of the intercept's one at which its feature is not 0."""
+        if not self.intercept:
+            return self.bias
+        biases_tried = np.arange(-3.0, 4.0)
+        of_intercept = biases_tried[np.argmax(np.abs(self.student(biases_tried)))]
+        return np.append(self.bias, of_intercept)
+
+    @cached_property
+    def drawn(self) -> Stratified:
+        """Features and labels of some thousand drawn inputs, each of which is a stratum."""
+        rng, row_count = np.random.default_rng(0), int(np.clip(2**23 / self.width, 2**12, 2**15))
+        blocks, labels = [], []
+        for block in np.array_split(np.arange(row_count), -(-row_count // 2048)):
+            check_time()
+            x, component = self._inputs.draw(len(block), rng)
+            has_classes = isinstance(self.target, ClassLabels)
+            labels.append(self.law.mean(*([component] if has_classes else (x @ self.directions).T)))
+            features = self.student(x @ to_host(self._rows).T + self._neuron_bias)
+            noise_sd = np.sqrt(self.feature_noise)
+            features[:, : self.width] += noise_sd * rng.standard_normal((len(block), self.width))
+            blocks.append(features)
+        features = np.concatenate(blocks)
+        shares = np.full(row_count, 1 / row_count)
+        return self._labelled(RowStrata(shares, features, features.shape[1]), labels)
 
     def stratified(
         self, level: int, count: int | None = None, last: int | None = None
@@ -294,15 +357,20 @@ class FirstLayer(Described):
                 label_gap += component.component_share * gap**2
                 label_power += component.component_share * power
         strata = strata_parts[0] if len(strata_parts) == 1 else JoinedStrata(strata_parts)
-        mean, many_outputs = np.atleast_2d(np.concatenate(stratum_means).T), self.outputs > 1
-        labels = labels_of(mean[0], law.gaussians, binary=law.binary, noise=law.added)
-        noise_left, mean = 0.0 if law.channel else law.variance, with_sums(mean)
-        moments = StratumLabels(strata.shares, mean, np.zeros_like(mean), noise_left, self.outputs)
         label_error = float(np.sqrt(label_gap / max(label_power, 1e-300)))
-        return Stratified(
-            *(strata, moments, labels, law.channel, None, self.intercept, many_outputs),
-            label_error=label_error,
+        return self._labelled(strata, stratum_means)._replace(label_error=label_error)
+
+    def _labelled(self, strata: Strata, label_means: Sequence[Array]) -> Stratified:
+        """Strata with the law of their labels, whose means are those of all parts one after the
+        other."""
+        law, many_outputs = self.law, self.outputs > 1
+        mean = np.atleast_2d(np.concatenate(label_means).T)
+        labels = labels_of(mean[0], law.gaussians, binary=law.binary, noise=law.added)
+        mean = with_sums(mean)
+        moments = StratumLabels(
+            strata.shares, mean, np.zeros_like(mean), law.variance, self.outputs
         )
+        return Stratified(strata, moments, labels, law.channel, None, self.intercept, many_outputs)
 
     def _label_gap(
         self, j: int, component: Conditioned, z_rule: Rule, means: Array

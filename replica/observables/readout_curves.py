@@ -145,11 +145,17 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
         fewest_neurons = FEWEST_NEURONS_OF_CLASS * (model.outputs if model.outputs > 1 else 0)
         has_few_neurons = len(getattr(model, "weights", ())) < fewest_neurons
         is_solved = residual_degrees > -np.inf
-        return {
+        layer_notes = {
             FEW_DEGREES: residual_degrees < FEWEST_DEGREES,
             FEW_NEURONS: is_solved & has_few_neurons,
-            RARE_FEATURES: is_solved & _is_rarely_large(model, point_columns),
         }
+        if isinstance(model, FirstLayer):
+            of_alpha = "samples" not in point_columns
+            n = point_columns["alpha"] * model.dimension if of_alpha else point_columns["samples"]
+            errors = point_columns["train_error"], point_columns["test_error"] + model.law.variance
+            is_rare = has_rare_features(model.kurtosis, len(model.weights), n, *errors)
+            layer_notes[RARE_FEATURES] = is_solved & is_rare
+        return layer_notes
     samples = point_columns.get("samples", np.nan)  # none on a curve over alpha
     by_rows = model.by_rows(samples)
     few = residual_degrees < FEWEST_DEGREES
@@ -176,16 +182,6 @@ def notes_of(model: Given, point_columns: Mapping[Any, Any]) -> dict[str, Any]:
         beyond_note(model): beyond(model, samples),
         SOME_ROWS: by_rows & (model.taken(samples) < len(model.labels)),
     }
-
-
-def _is_rarely_large(model: Given, point_columns: Mapping[Any, Any]) -> Any:
-    """True where a first layer has features that are rarely very large, for its size."""
-    if not isinstance(model, FirstLayer):
-        return False
-    of_alpha = "samples" not in point_columns
-    n = point_columns["alpha"] * model.dimension if of_alpha else point_columns["samples"]
-    errors = point_columns["train_error"], point_columns["test_error"] + model.law.variance
-    return has_rare_features(model.kurtosis, len(model.weights), n, *errors)
 
 
 def has_rare_features(kurtosis: float, p: float, n: Any, train_error: Any, label_error: Any) -> Any:

@@ -1,9 +1,12 @@
 """Inputs of a Gaussian mixture, and labels of its components."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from replica import FirstLayer, GaussianMixture, solve
+from solvers.results import Status
 from validation import compare
 
 
@@ -79,3 +82,57 @@ def test_inputs_that_are_their_means_alone():
     assert point.converged
     assert point.classification_error < 1e-6
     assert point.test_error < 1e-6
+
+
+def half_trained(means, covariances=None, fractions=None, steps=200, rate=0.3):
+    """A tanh layer, d = 120, p = 160, after steps of gradient descent on 256 fresh inputs each."""
+    d, p, rng = 120, 160, np.random.default_rng(2)
+    law = GaussianMixture(means=means, covariances=covariances, fractions=fractions).within(d)
+    outputs = 1 if len(means) == 2 else len(means)
+    weights, bias = rng.standard_normal((p, d)) / np.sqrt(d), 0.3 * rng.standard_normal(p)
+    readout = rng.standard_normal((p, outputs)) / np.sqrt(p)
+    for _ in range(steps):
+        x, component = law.draw(256, rng)
+        y = 1.0 - 2 * component[:, None] if outputs == 1 else np.eye(outputs)[component]
+        features = np.tanh(x @ weights.T + bias)
+        residual = features @ readout - y
+        backwards = residual @ readout.T * (1 - features**2)
+        weights -= rate * backwards.T @ x / 256
+        bias -= rate * backwards.mean(axis=0)
+        readout -= 0.05 * features.T @ residual / 256
+    target = "classes:1,-1" if outputs == 1 else "classes"
+    return FirstLayer(weights=weights, bias=bias, student="tanh", target=target, inputs=law)
+
+
+UNEQUAL = dict(
+    means=[[1.5, 0], [-1, 1]],
+    covariances=[[[1, 0.4], [0.4, 1.5]], [[0.6, 0], [0, 1]]],
+    fractions=[0.4, 0.6],
+)
+
+
+@pytest.mark.parametrize(
+    ("samples", "lam", "simulated", "stderr"),
+    [(800, 0.02, 0.06892, 0.00023), (800, 0.3, 0.06531, 0.00021)],
+)
+def test_classes_of_a_half_trained_layer(samples, lam, simulated, stderr):
+    """Fits of 100 readouts, tested on 20000 inputs each.  Outputs that were Gaussian in each class
+    would have .0426 at lam = .02, less than Bayes' error, .0525 +- .0004."""
+    trained = half_trained(**UNEQUAL)
+    point = solve(trained, samples=samples, lam=lam)
+    assert point.converged
+    # the theory is off by some 1 / p
+    assert abs(point.classification_error - simulated) < 3 * stderr + 0.025 * simulated
+    plain = solve(replace(trained, beside=1), samples=samples, lam=lam)
+    assert plain.status is Status.OUTPUTS
+    assert np.isnan(plain.classification_error)
+
+
+@pytest.mark.parametrize(("steps", "is_flagged"), [(0, False), (280, True)])
+def test_several_classes_of_a_half_trained_layer(steps, is_flagged):
+    """Simulated at .298 +- .001 after 300 steps (20 readouts), where outputs that were Gaussian in
+    each class would have .276; without a step at .3487 +- .0016 (10), in theory .3482."""
+    means = 2 * np.eye(6, 120)
+    point = solve(half_trained(means, steps=steps, rate=1.0), samples=1500, lam=0.02)
+    assert point.converged != is_flagged
+    assert np.isnan(point.classification_error) == is_flagged
