@@ -32,7 +32,6 @@ from .theory_changes import (
     CHANGES,
     NOTED_SHIFT,
     NOTHING_LEARNED,
-    errors_off,
     far_below_limit_note,
     few_products_note,
     headline_error,

@@ -44,9 +44,18 @@ from ..problem import (
 )
 from ..steps import THEORIES
 from .evaluate_model import LARGEST_PENALTY, evaluate
-from .readout_curves import column_names, layer_points, point_note, with_noted
+from .readout_curves import (
+    FEW_DEGREES,
+    FEWEST_DEGREES,
+    RARE_FEATURES,
+    column_names,
+    has_rare_features,
+    layer_points,
+    point_note,
+    with_noted,
+)
 from .row_fits import fitted_errors
-from .theory_changes import CHANGES, LOWEST_SHIFT, errors_off, headline_error, of_size
+from .theory_changes import CHANGES, LOWEST_SHIFT, headline_error, of_size
 
 if TYPE_CHECKING:
     import xarray
@@ -263,9 +272,34 @@ class Grid:
         return {name: np.concatenate([one.get(name, unknown) for one in fits]) for name in names}
 
     def notes_on_errors(self) -> list[str]:
-        """Where networks at their own dimension may have other errors than the theory, and why."""
-        alpha = self._places()["alpha"]
-        noted = errors_off(self.models, alpha, self.columns, self.losses)
+        """Where models at their own dimension may have other errors than the theory, and why: few
+        residual degrees of freedom, or features that are rarely very large.
+
+        Networks whose theory of the dimension is section 23 are flagged, not noted, where features
+        are rarely large.  Degrees of freedom are those of the square loss,
+        n (train_error / label_error)^(1/2), the latter the test error on labels with their noise.
+        """
+        alpha, model_count = self._places()["alpha"], len(self.models)
+        few, rare = np.zeros((2, model_count, alpha.size // model_count), dtype=bool)
+        is_square = np.repeat(
+            [loss.is_square for loss in self.losses], few[0].size // len(self.losses)
+        )
+        columns = alpha, self.columns["train_error"], self.columns["test_error"]
+        for k, model in enumerate(self.models):
+            if np.isfinite(model.dimension):
+                model_alpha, train_error, test_error = (
+                    np.split(x, model_count)[k] for x in columns
+                )
+                n, p = model_alpha * model.dimension, model.beta * model.dimension
+                label_error = test_error + model.labels.variance
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    degrees = n * np.sqrt(train_error / label_error)
+                few[k] = is_square & (degrees < FEWEST_DEGREES)
+                if np.isinf(model.own_dimension):
+                    layer = model.geometry
+                    kurtosis = model.student.kurtosis(layer.bias, layer.c, layer.fractions)
+                    rare[k] = has_rare_features(kurtosis, p, n, train_error, label_error)
+        noted = {FEW_DEGREES: few.ravel(), RARE_FEATURES: rare.ravel()}
         return [point_note(note, at, "alpha", alpha) for note, at in noted.items() if at.any()]
 
     def _places(self) -> dict[str, Array]:

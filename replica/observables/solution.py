@@ -32,7 +32,6 @@ from .readout_curves import column_names, layer_points, notes_of, with_means
 from .row_fits import fitted_errors
 from .theory_changes import (
     CHANGES,
-    errors_off,
     few_products_note,
     headline_error,
     large_penalty_note,
@@ -215,12 +214,15 @@ class Solution(Displayed):
         """Relative change of the headline error under one of CHANGES."""
         if self._is_given:
             return 0.0
-        point_axes = {name: np.array([value]) for name, value in self.place.items()}
-        error_name = headline_error(self.model)
-        error_columns = {error_name: np.array([getattr(self, error_name)])}
         with deadline(NETWORK_TIME):
-            point_grid = Grid(self.model, point_axes, [self.model], error_columns, [self.loss])
-            return float(point_grid.with_changes([change_name]).columns[change_name].item())
+            changed = self._grid(headline_error(self.model)).with_changes([change_name])
+            return float(changed.columns[change_name].item())
+
+    def _grid(self, *names: str) -> Grid:
+        """The point as a grid, with the columns that are named."""
+        point_axes = {name: np.array([value]) for name, value in self.place.items()}
+        point_columns = {name: np.array([getattr(self, name)]) for name in names}
+        return Grid(self.model, point_axes, [self.model], point_columns, [self.loss])
 
     @property
     def notes(self) -> list[str]:
@@ -246,9 +248,7 @@ class Solution(Displayed):
         says_price = n or has_size or not self.loss.is_square
         price_text = price_note(self.model, self.loss) if says_price else ""
         penalty_text = large_penalty_note(self.model.reuse, self.alpha, self.lam)
-        errors = {name: np.array([getattr(self, name)]) for name in ("train_error", "test_error")}
-        noted = errors_off([self.model], np.array([self.alpha]), errors, [self.loss])
-        of_errors = [note for note, has_note in noted.items() if has_note]
+        of_errors = self._grid("train_error", "test_error").notes_on_errors()
         others = (few_text, *of_errors, price_text, penalty_text, ratio_note(self.alpha))
         return n + [note for note in others if note]
 

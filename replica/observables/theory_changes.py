@@ -1,6 +1,6 @@
 """How far the limit is from a network of usual size, an sRF from its network; notes on both."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -16,7 +16,6 @@ from ..convex import Loss
 from ..dimension import LEAST_OF_LIMIT, products_per_fit
 from ..errors import InvalidArgument
 from ..problem import SpikedRandomFeatures
-from .readout_curves import FEW_DEGREES, FEWEST_DEGREES, RARE_FEATURES, has_rare_features
 
 NOTED_SHIFT = 0.02  # of the test error: simulations of that size show it
 # From the limit to a network's own dimension.  From the first on the fifth of it that is not known
@@ -108,39 +107,6 @@ def far_below_limit_note(models: Sequence[SpikedRandomFeatures], shifts: Array) 
         f"errors at d = {at_d:g} differ from their limit by up to {shift_text(lowest)} "
         "(docs/theory/23-a-network-at-its-own-dimension.md, what it does not have)"
     )
-
-
-def errors_off(
-    models: Sequence[SpikedRandomFeatures],
-    alpha: Array,
-    columns: Mapping[str, Array],
-    losses: Sequence[Loss],
-) -> dict[str, Array]:
-    """The points where networks at their own dimension may have other errors than the theory, (P,)
-    by note: few residual degrees of freedom, features that are rarely very large.
-
-    There are ``columns`` of errors at ``alpha`` (P,), as many points of each of the ``models``, one
-    model after the other, and of each of the ``losses`` within.  Networks whose theory of the
-    dimension is section 23 are flagged, not noted, where features are rarely large.  Degrees of
-    freedom are those of the square loss, n (train_error / label_error)^(1/2), the latter the test
-    error on labels with their noise.
-    """
-    few, rare = np.zeros((2, len(models), alpha.size // len(models)), dtype=bool)
-    is_square = np.repeat([loss.is_square for loss in losses], few.shape[1] // len(losses))
-    errors = (np.split(columns[name], len(models)) for name in ("train_error", "test_error"))
-    of_models = zip(models, np.split(alpha, len(models)), *errors, strict=True)
-    for k, (model, model_alpha, train_error, test_error) in enumerate(of_models):
-        if np.isfinite(model.dimension):
-            n, p = model_alpha * model.dimension, model.beta * model.dimension
-            label_error = test_error + model.labels.variance
-            with np.errstate(divide="ignore", invalid="ignore"):
-                degrees = n * np.sqrt(train_error / label_error)
-            few[k] = is_square & (degrees < FEWEST_DEGREES)
-            if np.isinf(model.own_dimension):
-                layer = model.geometry
-                kurtosis = model.student.kurtosis(layer.bias, layer.c, layer.fractions)
-                rare[k] = has_rare_features(kurtosis, p, n, train_error, label_error)
-    return {FEW_DEGREES: few.ravel(), RARE_FEATURES: rare.ravel()}
 
 
 def price_note(model: SpikedRandomFeatures, loss: Loss) -> str:
