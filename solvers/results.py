@@ -47,9 +47,9 @@ class Status(Enum):
         "drawn inputs, with their labels, takes none)"
     )
     OUTPUTS = (
-        "not converged: outputs are far from Gaussian in each class, and the classification error "
-        "at drawn inputs is another (take a FeatureSample of the outputs on drawn inputs, with "
-        "their labels)"
+        "not converged: outputs are far from Gaussian in each class, and at drawn inputs the "
+        "classification error differs by more than 6 % (take a FeatureSample of the outputs on "
+        "drawn inputs, with their labels)"
     )
     ROUNDING = (
         "not converged: the error is lost in the rounding of what it is the difference of; "

@@ -6,7 +6,7 @@ nodes, and more Hermite degrees.  docs/theory.md 20
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -66,8 +66,8 @@ class GivenPoint(NamedTuple):
         Shares of the answers to each class.
     row_errors : (2, N) or None
         Test and classification error of each row, where all rows are strata.
-    field : Field or None
-        The law of the output in the strata.
+    law : Field or None
+        The law of the outputs in the strata.
     """
 
     columns: dict[str, Any]
@@ -75,7 +75,7 @@ class GivenPoint(NamedTuple):
     given: Stratified | None = None
     confusion: Array | None = None
     row_errors: Array | None = None
-    field: Field | None = None
+    law: Field | None = None
 
 
 def evaluate_readout(
@@ -193,29 +193,54 @@ class _Point:
             raise GivenUp(Status.SPECIAL_DIRECTIONS)
         if np.isnan(fine_readout.columns["classification_error"]):
             return fine_readout
-        difference, standard_errors = self._difference(model, fine_readout)
-        if difference > 0.02 and standard_errors > 3 and model.between_classes is not None:
-            return self.settle(model.between_classes, stratify)
-        if difference > max(0.06, self.tol) and standard_errors > 4:
+        return self._checked(model, fine_readout)
+
+    def _checked(self, layer: FirstLayer, found: GivenPoint) -> GivenPoint:
+        """The point ``found``, or that on strata between the classes where these change its
+        classification error: outputs in a stratum are taken for Gaussian.
+
+        The latter is tried where the error is another at drawn inputs, or where too few of these
+        are wrong to tell.  Raises ``GivenUp`` where it is still another, or nothing tells.
+        """
+        tried, largest = 0.02, max(0.06, self.tol)  # relative differences
+        difference, stderr = self._difference(layer, found)
+        is_doubtful = stderr > tried or difference > max(tried, 3 * stderr)
+        if is_doubtful and layer.between_classes is not None:
+            finer = replace(self, account=UNKNOWN_POINT.copy())
+            try:
+                between = finer.settle(layer.between_classes, lambda n: None)
+                errors = [one.columns["classification_error"] for one in (found, between)]
+                if abs(errors[1] - errors[0]) > tried * max(errors):
+                    self.account, self.start = finer.account, finer.start
+                    return between
+            except GivenUp:
+                if stderr > largest:
+                    raise
+        if difference > max(largest, 4 * stderr):
             raise GivenUp(Status.OUTPUTS)
-        return fine_readout
+        return found
 
     def _difference(self, layer: FirstLayer, found: GivenPoint) -> tuple[float, float]:
-        """How far the classification error is from that at drawn inputs, relative and in standard
-        errors: equations take the outputs in a stratum for Gaussian."""
+        """How far the classification error is from that at drawn inputs, and the standard error of
+        this difference; both relative to the larger of the errors."""
         assert found.last is not None
         assert found.given is not None
-        assert found.field is not None
-        posterior = Posterior(*map(to_host, found.last))
-        drawn, mean_variance = layer.drawn, found.given.strata.along(found.last.mean)[2]
+        assert found.law is not None
+        drawn = layer.drawn
+        _, T, mean_readout = (to_host(x) for x in found.last._replace(response=0.0))
         # T is of the first label; others' variances have the same shape
-        of_labels = (found.field.variance - mean_variance) @ found.given.moments.weights
-        field = drawn.strata.field(posterior)
-        variance = field.variance * (of_labels / of_labels[0])[:, None]
-        error, _ = class_errors(drawn, field._replace(variance=variance))
-        expected, at_drawn = found.columns["classification_error"], error.mean()
-        difference, stderr = abs(at_drawn - expected), error.std() / np.sqrt(error.size)
-        return difference / max(expected, at_drawn, 1e-300), difference / max(stderr, 1e-300)
+        in_strata = found.law.variance - found.given.strata.along(found.last.mean)[2]
+        of_labels = in_strata @ found.given.moments.weights
+        centre, of_label, _ = drawn.strata.along(mean_readout)
+        variance = drawn.strata.trace(T) * (of_labels / of_labels[0])[:, None]
+        variance = drawn.strata.blurred(centre, variance)
+        law = Field(centre, of_label[..., None], variance, np.ones((1, centre.shape[1])))
+        error, _ = class_errors(drawn, law)
+        at_drawn, expected = float(error.mean()), found.columns["classification_error"]
+        larger = max(at_drawn, expected, 1e-300)
+        # of few wrong inputs the scatter among those drawn is too small
+        scatter = max(float(error.std()), np.sqrt(larger * (1 - larger)))
+        return abs(at_drawn - expected) / larger, scatter / np.sqrt(error.size) / larger
 
     def _solved(self, stratified: Stratified | None, tol_share: float = 0.05) -> GivenPoint:
         """Solve the point on ``stratified``, to ``tol_share`` of the tolerance, from the last

@@ -213,32 +213,38 @@ class FirstLayer(Described):
     @cached_property
     def between_classes(self) -> "FirstLayer | None":
         """The layer whose points begin with the directions that tell the components of the inputs
-        apart, too; None where there are none, or too many."""
+        apart, too; None where there are no such directions, or ``beside`` is given."""
         if self.beside is not None or not self.component_directions.size:
             return None
         layer = replace(self)
         known = np.concatenate([self.directions, self.component_directions], axis=1)
-        made = {"_ordered_directions": self._after(known), "drawn": self.drawn}
-        vars(layer).update(made, between_classes=None)
+        replaced = {"_ordered_directions": self._after(known), "between_classes": None}
+        vars(layer).update(replaced, drawn=self.drawn)
         return layer
 
     @cached_property
     def component_directions(self) -> Array:
         """Orthonormal directions (d, k) beside the target's in which means and covariances of the
-        components of the inputs differ; none where they are too many, or there are several outputs,
-        whose classification error is known to less than strata along them would need."""
+        components of the inputs differ, or means alone where these are too many.
+
+        There are none of several outputs: their classification error is not known to what strata
+        along them would need to settle.
+        """
         law, target_axes = self._inputs, self.directions
-        none, known = np.empty((self.dimension, 0)), target_axes.shape[1]
-        if len(law.means) == 1 or self.outputs > 1:
-            return none
-        differences = [np.sqrt(law.fractions)[:, None] * (law.means - law.fractions @ law.means)]
+        present = law.fractions > 0
+        means = law.means[present] - law.means[present].mean(axis=0)
+        differences = []
         if law.covariances is not None:
-            differences += [*(law.covariances - law.covariances[0])]
-        apart = np.concatenate(differences)
-        apart -= (apart @ target_axes) @ target_axes.T
-        _, sizes, axes = np.linalg.svd(apart, full_matrices=False)
-        found = axes[sizes > 1e-6 * max(sizes.max(), 1e-300)].T
-        return found if known + found.shape[1] <= len(SHARES) else none
+            covariances = law.covariances[present]
+            differences = [one for one in covariances - covariances[0] if one.any()]
+        for apart in (np.concatenate([means, *differences]), means) if self.outputs == 1 else ():
+            check_time()
+            beside_target = apart - (apart @ target_axes) @ target_axes.T
+            _, sizes, axes = np.linalg.svd(beside_target, full_matrices=False)
+            found = axes[sizes > 1e-6 * np.linalg.norm(apart)].T
+            if target_axes.shape[1] + found.shape[1] <= len(SHARES):
+                return found
+        return np.empty((self.dimension, 0))
 
     @property
     def special(self) -> Array:
@@ -283,19 +289,20 @@ class FirstLayer(Described):
 
     @cached_property
     def drawn(self) -> Stratified:
-        """Features and labels of some thousand drawn inputs, each of which is a stratum."""
-        rng, row_count = np.random.default_rng(0), int(np.clip(2**23 / self.width, 2**12, 2**15))
-        blocks, labels = [], []
+        """Features and labels of 4096 to 32768 drawn inputs, each of which is a stratum; fewer of
+        more neurons or outputs."""
+        row_count = int(np.clip(2**23 / max(self.width, self.outputs**2), 2**12, 2**15))
+        rng, rows, labels = np.random.default_rng([20, 1]), to_host(self._rows), []
+        features = np.empty((row_count, len(rows)))
         for block in np.array_split(np.arange(row_count), -(-row_count // 2048)):
             check_time()
             x, component = self._inputs.draw(len(block), rng)
             has_classes = isinstance(self.target, ClassLabels)
             labels.append(self.law.mean(*([component] if has_classes else (x @ self.directions).T)))
-            features = self.student(x @ to_host(self._rows).T + self._neuron_bias)
-            noise_sd = np.sqrt(self.feature_noise)
-            features[:, : self.width] += noise_sd * rng.standard_normal((len(block), self.width))
-            blocks.append(features)
-        features = np.concatenate(blocks)
+            features[block] = self.student(x @ rows.T + self._neuron_bias)
+            if self.feature_noise:
+                normals = rng.standard_normal((len(block), self.width))
+                features[block, : self.width] += np.sqrt(self.feature_noise) * normals
         shares = np.full(row_count, 1 / row_count)
         return self._labelled(RowStrata(shares, features, features.shape[1]), labels)
 

@@ -277,29 +277,26 @@ class Grid:
 
         Networks whose theory of the dimension is section 23 are flagged, not noted, where features
         are rarely large.  Degrees of freedom are those of the square loss,
-        n (train_error / label_error)^(1/2), the latter the test error on labels with their noise.
+        n (train_error / label_error)^(1/2), the latter the test error on labels with their noise,
+        which is not known of labels +-1 at random.
         """
-        alpha, model_count = self._places()["alpha"], len(self.models)
-        few, rare = np.zeros((2, model_count, alpha.size // model_count), dtype=bool)
-        is_square = np.repeat(
-            [loss.is_square for loss in self.losses], few[0].size // len(self.losses)
-        )
-        columns = alpha, self.columns["train_error"], self.columns["test_error"]
-        for k, model in enumerate(self.models):
-            if np.isfinite(model.dimension):
-                model_alpha, train_error, test_error = (
-                    np.split(x, model_count)[k] for x in columns
-                )
-                n, p = model_alpha * model.dimension, model.beta * model.dimension
-                label_error = test_error + model.labels.variance
+        alpha, squares = self._places()["alpha"], [loss.is_square for loss in self.losses]
+        few, rare = np.zeros((2, alpha.size), dtype=bool)
+        of_loss = np.repeat(squares, alpha.size // len(self.models) // len(squares))
+        is_square = np.tile(of_loss, len(self.models))
+        for model, _, _, at in self._blocks(np.arange(alpha.size)):
+            if np.isfinite(model.dimension) and not model.labels.channel:
+                n, p = alpha[at] * model.dimension, model.beta * model.dimension
+                train_error = self.columns["train_error"][at]
+                label_error = self.columns["test_error"][at] + model.labels.variance
                 with np.errstate(divide="ignore", invalid="ignore"):
                     degrees = n * np.sqrt(train_error / label_error)
-                few[k] = is_square & (degrees < FEWEST_DEGREES)
-                if np.isinf(model.own_dimension):
-                    layer = model.geometry
-                    kurtosis = model.student.kurtosis(layer.bias, layer.c, layer.fractions)
-                    rare[k] = has_rare_features(kurtosis, p, n, train_error, label_error)
-        noted = {FEW_DEGREES: few.ravel(), RARE_FEATURES: rare.ravel()}
+                    few[at] = is_square[at] & (degrees < FEWEST_DEGREES)
+                    if np.isinf(model.own_dimension):
+                        layer = model.geometry
+                        kurtosis = model.student.kurtosis(layer.bias, layer.c, layer.fractions)
+                        rare[at] = has_rare_features(kurtosis, p, n, train_error, label_error)
+        noted = {FEW_DEGREES: few, RARE_FEATURES: rare}
         return [point_note(note, at, "alpha", alpha) for note, at in noted.items() if at.any()]
 
     def _places(self) -> dict[str, Array]:
