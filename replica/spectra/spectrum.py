@@ -272,7 +272,10 @@ def spectrum(
         with deadline(time_limit), np.errstate(all="ignore"):  # iterates that are not finite end
             return find_spectrum()
     except GivenUp:
-        slow = "many groups of neurons, a very narrow layer, or many given neurons take minutes"
+        slow = (
+            "targets with kinks, many groups of neurons, a very narrow layer, or many given "
+            "neurons take minutes; replica-validate spectrum simulates it"
+        )
         if isinstance(model, SpikedRandomFeatures) and on_real_nodes(model):
             slow = Status.LABEL_NODES.value.removeprefix("not converged: ")
         not_found += f" within its time_limit (a larger time_limit gives it more seconds): {slow}"
