@@ -226,8 +226,7 @@ class _Point:
         assert found.last is not None
         assert found.given is not None
         assert found.law is not None
-        drawn = layer.drawn
-        _, T, mean_readout = (to_host(x) for x in found.last._replace(response=0.0))
+        drawn, T, mean_readout = layer.drawn, *map(to_host, found.last[1:])
         # T is of the first label; others' variances have the same shape
         in_strata = found.law.variance - found.given.strata.along(found.last.mean)[2]
         of_labels = in_strata @ found.given.moments.weights
