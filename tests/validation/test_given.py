@@ -185,4 +185,4 @@ def test_squared_errors_of_a_loss_of_the_margin_are_not_judged(loss, judged):
 def test_fits_that_are_off_the_theory_are_told_beside_few_draws():
     """Few draws agree with it, and hundreds of fits do not."""
     found = compare(one_hot(5), samples=[100], lam=0.1 / 45, seeds=8, rng=0)
-    assert any(FITS_DIFFER in note for note in found.notes)
+    assert any(FITS_DIFFER.removesuffix(")") in note for note in found.notes)
