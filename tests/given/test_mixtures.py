@@ -113,7 +113,10 @@ UNEQUAL = dict(
 
 @pytest.mark.parametrize(
     ("samples", "lam", "simulated", "stderr"),
-    [(800, 0.02, 0.06892, 0.00023), (800, 0.3, 0.06531, 0.00021)],
+    [
+        (800, 0.02, 0.06892, 0.00023),
+        pytest.param(800, 0.3, 0.06531, 0.00021, marks=pytest.mark.slow),
+    ],
 )
 def test_classes_of_a_half_trained_layer(samples, lam, simulated, stderr):
     """Fits of 100 readouts, tested on 20000 inputs each.  Outputs that were Gaussian in each class
@@ -128,7 +131,9 @@ def test_classes_of_a_half_trained_layer(samples, lam, simulated, stderr):
     assert np.isnan(plain.classification_error)
 
 
-@pytest.mark.parametrize(("steps", "is_flagged"), [(0, False), (280, True)])
+@pytest.mark.parametrize(
+    ("steps", "is_flagged"), [(0, False), pytest.param(280, True, marks=pytest.mark.slow)]
+)
 def test_several_classes_of_a_half_trained_layer(steps, is_flagged):
     """Simulated at .298 +- .001 after 300 steps (20 readouts), where outputs that were Gaussian in
     each class would have .276; without a step at .3487 +- .0016 (10), in theory .3482."""
