@@ -97,9 +97,8 @@ def expectation(
         last_changes.append(f"{settled_rule.change:.1e} with {rule_family} rules")
     raise QuadratureError(
         f"the integral over z ~ N(0, 1) did not settle to {tol:g} (last change "
-        f"{', '.join(last_changes)}): the function grows too quickly (at a smaller rate "
-        "it may do), or varies too "
-        "quickly, as at kinks or jumps"
+        f"{', '.join(last_changes)}): the function grows too quickly (at a smaller "
+        "rate it may do), or varies too quickly, as at kinks or jumps"
     )
 
 

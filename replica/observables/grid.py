@@ -272,8 +272,8 @@ class Grid:
         return {name: np.concatenate([one.get(name, unknown) for one in fits]) for name in names}
 
     def notes_on_errors(self) -> list[str]:
-        """Where models at their own dimension may have other errors than the theory, and why: few
-        residual degrees of freedom, or features that are rarely very large.
+        """Notes on points at which models at their own dimension may have other errors than the
+        theory: few residual degrees of freedom, or features that are rarely very large.
 
         Networks whose theory of the dimension is section 23 are flagged, not noted, where features
         are rarely large.  Degrees of freedom are those of the square loss,
